@@ -190,6 +190,10 @@ static const struct weft_coll_way ways[WEFT_COLL_KIND_COUNT][WAYS_MOST] = {
 		{"shown", RING, shown_allgather, weft_coll_shown_allgather},
 		{"stage", STAGE, stage_allgather, weft_coll_stage_allgather},
 	},
+	[WEFT_COLL_FILE_WAITS] = {
+		{"ring", RING, ring_allgather, weft_coll_shm_allgather},
+		{"shown", RING, shown_allgather, weft_coll_shown_allgather},
+	},
 	[WEFT_COLL_ALLTOALL] = {
 		{"ring", RING, ring_alltoall, weft_coll_shm_alltoall},
 		{"shown", RING, shown_alltoall, weft_coll_shown_alltoall},

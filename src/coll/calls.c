@@ -59,12 +59,17 @@ static uint8_t family(uint8_t kind)
 	}
 }
 
+static bool is_begun_access(uint8_t kind)
+{
+	return kind == WEFT_COLL_FILE_TOLD + 1 || kind == WEFT_COLL_FILE_ALONE + 1 ||
+	       kind == WEFT_COLL_FILE_WAITS + 1;
+}
+
 /* Do such calls never meet?  Of a file access that has not begun it is not known yet which kind it is. */
 static bool never_meet(uint8_t a, uint8_t b)
 {
-	bool a_told = a == WEFT_COLL_FILE_TOLD + 1 || a == WEFT_COLL_FILE_ALONE + 1;
-	bool b_told = b == WEFT_COLL_FILE_TOLD + 1 || b == WEFT_COLL_FILE_ALONE + 1;
-	if ((a == WEFT_COLL_FILE + 1 && b_told) || (b == WEFT_COLL_FILE + 1 && a_told))
+	if ((a == WEFT_COLL_FILE + 1 && is_begun_access(b)) ||
+	    (b == WEFT_COLL_FILE + 1 && is_begun_access(a)))
 		return false;
 	return family(a) != family(b);
 }

@@ -83,6 +83,7 @@ enum weft_coll_kind {
 	WEFT_COLL_NEIGHBOR_ALLTOALL,
 	WEFT_COLL_NEIGHBOR_ALLTOALLV,
 	WEFT_COLL_NEIGHBOR_ALLTOALLW,
+	WEFT_COLL_FILE_WAITS, /* of a collective file access whose callers wait: as an allgather */
 	WEFT_COLL_KIND_COUNT,
 	/* Numbered with them, made elsewhere. */
 	WEFT_COLL_FILE = WEFT_COLL_KIND_COUNT,
@@ -144,6 +145,8 @@ weft_err weft_coll_blocking(const struct weft_coll_group *g, const struct weft_c
  */
 weft_err weft_coll_note(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			bool later) weft_must_use;
+/* What its first blocking collective would make at shm_p; WEFT_ERR_NOMEM can then not come of one on this member alone. */
+weft_err weft_coll_shm_prepare(const struct weft_coll_group *g) weft_must_use;
 /* The group's members will not start another; not after weft_comm_stop(). */
 void weft_coll_shm_free(void *shm);
 

@@ -25,6 +25,7 @@ static const char *const names[WEFT_COLL_KIND_COUNT] = {
 	"neighbor_alltoall",
 	"neighbor_alltoallv",
 	"neighbor_alltoallw",
+	"blocking collective file access",
 };
 
 const char *weft_coll_kind_name(uint32_t kind)

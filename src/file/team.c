@@ -22,12 +22,18 @@ enum { TAG_INFO, TAG_VIEW, TAG_VERDICT, TAG_CONFIRM = 6, TAG_VIEWS_CONFIRM };
 /* Ranges of this length on average are long: a call for each costs less than to give them to an aggregator. */
 #define LONG_RANGE 16384
 
-int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
-			struct weft_ctx *ctx, const bool *is, const struct weft_file *f)
+int weft_file_team_open(struct weft_file_team *t, const struct weft_coll_group *g, const bool *is,
+			const struct weft_file *f)
 {
-	*t = (struct weft_file_team){
-		.rank = rank, .size = size, .peer = peer, .ctx = ctx, .forced = -1};
+	int rank = g->rank, size = g->size;
+	*t = (struct weft_file_team){.group = *g,
+				     .rank = rank,
+				     .size = size,
+				     .peer = g->peer,
+				     .ctx = g->ctx,
+				     .forced = -1};
 	pthread_mutex_init(&t->lock, NULL);
+	t->group.shm_p = &t->shm;
 	t->last = &t->first;
 	t->call_ns = weft_file_strategy_call_ns(f->fs.name);
 	t->local = f->fs.local;
@@ -46,8 +52,8 @@ int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int 
 	t->verdict = calloc(n, sizeof *t->verdict);
 	t->reqs = calloc(2 * n, sizeof *t->reqs);
 	t->view_in = calloc(n, sizeof *t->view_in);
-	if ((is[rank] && !t->view) || !t->info || !t->info_in || !t->verdict || !t->reqs ||
-	    !t->view_in)
+	if (weft_coll_shm_prepare(&t->group) || (is[rank] && !t->view) || !t->info || !t->info_in ||
+	    !t->verdict || !t->reqs || !t->view_in)
 		return ENOMEM;
 	return weft_file_lanes_open(t);
 }
@@ -66,6 +72,7 @@ void weft_file_team_drop(struct weft_file_team *t)
 	for (int r = 0; t->view && r < t->size; r++)
 		weft_file_view_copy_drop(&t->view[r]);
 	forget_view_sent(t);
+	weft_coll_shm_free(t->shm);
 	free(t->view);
 	free(t->info);
 	free(t->info_in);
@@ -74,120 +81,6 @@ void weft_file_team_drop(struct weft_file_team *t)
 	free(t->view_in);
 	free(t->aggregator);
 	pthread_mutex_destroy(&t->lock);
-}
-
-/* ---- telling all -------------------------------------------------------------------------- */
-
-static void talk_step(struct weft_file_all *a);
-
-static void talk_part_over(struct weft_file_all *a, weft_err err)
-{
-	struct weft_file_talk *t = &a->talk;
-	(void)err; /* what has not come from a member says so */
-	/* Both halves of a step, on any threads: the last one sees what the other received. */
-	if (atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_acq_rel) != 1)
-		return;
-	t->dist *= 2;
-	talk_step(a);
-}
-
-static void talk_over(struct weft_req *req, void *arg)
-{
-	talk_part_over(arg, req->status.err);
-}
-
-/* Items travel round the members, twice as many each time. */
-static void talk_step(struct weft_file_all *a)
-{
-	struct weft_file_talk *t = &a->talk;
-	const struct weft_file_team *m = a->team;
-	int n = m->size, d = t->dist;
-	if (d >= n) {
-		t->then(a);
-		return;
-	}
-	size_t items = (size_t)(d < n - d ? d : n - d);
-	int to = weft_file_team_process(m, (m->rank - d + n) % n);
-	int from = weft_file_team_process(m, (m->rank + d) % n);
-	struct weft_buf in = weft_data_buf_flat(t->all + (size_t)d * t->item, items * t->item);
-	struct weft_buf out = weft_data_buf_flat(t->all, items * t->item);
-	/* Relaxed: the requests order. */
-	atomic_store_explicit(&t->x_left, 2, memory_order_relaxed);
-	weft_comm_req_init(&t->recv, talk_over, a);
-	weft_comm_req_init(&t->send, talk_over, a);
-	weft_err err = weft_file_all_irecv(a, &t->recv, from, t->tag, &in);
-	if (err)
-		talk_part_over(a, err);
-	err = weft_comm_core_isend(&t->send, m->ctx, to, t->tag, &out, WEFT_SEND_STANDARD);
-	if (err)
-		talk_part_over(a, err);
-}
-
-/*
- * Few members tell each other directly: each sends to those that it receives from, and so learns that one is
- * gone even where no connection has been made between the two.
- */
-#define FEW 16
-
-static void few_part_over(struct weft_file_all *a, weft_err err)
-{
-	struct weft_file_talk *t = &a->talk;
-	(void)err; /* what has not come from a member says so */
-	/* The last part sees what the others received. */
-	if (atomic_fetch_sub_explicit(&t->x_left, 1, memory_order_acq_rel) != 1)
-		return;
-	t->then(a);
-}
-
-static void few_over(struct weft_req *req, void *arg)
-{
-	few_part_over(arg, req->status.err);
-}
-
-static void talk_few(struct weft_file_all *a)
-{
-	struct weft_file_talk *t = &a->talk;
-	const struct weft_file_team *m = a->team;
-	int n = m->size;
-	struct weft_req *reqs = m->reqs;
-	/* Relaxed: the requests order. */
-	atomic_store_explicit(&t->x_left, 2 * (n - 1) + 1, memory_order_relaxed);
-	for (int i = 1; i < n; i++) {
-		int peer = weft_file_team_process(m, (m->rank + i) % n);
-		struct weft_buf in = weft_data_buf_flat(t->all + (size_t)i * t->item, t->item);
-		struct weft_buf out = weft_data_buf_flat(t->all, t->item);
-		weft_comm_req_init(&reqs[2 * i], few_over, a);
-		weft_comm_req_init(&reqs[2 * i + 1], few_over, a);
-		weft_err err = weft_file_all_irecv(a, &reqs[2 * i], peer, t->tag, &in);
-		if (err)
-			few_part_over(a, err);
-		err = weft_comm_core_isend(&reqs[2 * i + 1], m->ctx, peer, t->tag, &out,
-					   WEFT_SEND_STANDARD);
-		if (err)
-			few_part_over(a, err);
-	}
-	few_part_over(a, WEFT_OK);
-}
-
-/* The items of all members come to `all`, which begins with this member's; then is called. */
-static void talk_start(struct weft_file_all *a, int tag, void *all, size_t item,
-		       void (*then)(struct weft_file_all *))
-{
-	a->talk.all = all;
-	a->talk.item = item;
-	a->talk.tag = a->tag + tag;
-	a->talk.dist = 1;
-	a->talk.then = then;
-	if (a->team->size <= FEW)
-		talk_few(a);
-	else
-		talk_step(a);
-}
-
-/* Of rank r in an array that begins with this member's. */
-static int place_of(const struct weft_file_team *t, int r)
-{
-	return (r - t->rank + t->size) % t->size;
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -212,7 +105,7 @@ static void all_over(struct weft_file_all *a)
 	if (!next)
 		t->last = &t->first;
 	pthread_mutex_unlock(&t->lock);
-	a->yours = false;
+	a->yours = a->tells = false;
 	if (a->fn)
 		a->fn(a);
 	else
@@ -231,7 +124,7 @@ static uint64_t good_before(const struct weft_file_all *a, uint64_t at)
 	return p - op->pos < op->buf.bytes ? p - op->pos : op->buf.bytes;
 }
 
-static void judge(struct weft_file_all *a)
+static void judge_access(struct weft_file_all *a)
 {
 	struct weft_file_op *op = a->op;
 	struct weft_file_verdict worst = {0, UINT64_MAX, 1};
@@ -270,7 +163,7 @@ static void all_stopped(struct weft_file_all *a, int err)
 }
 
 /* What a member has said; 0: all that have said something are fine.  Those that are gone say nothing. */
-static int confirmed(const struct weft_file_all *a)
+static int error_said(const struct weft_file_all *a)
 {
 	const struct weft_file_verdict *v = a->team->verdict;
 	for (int i = 0; i < a->team->size; i++)
@@ -287,7 +180,7 @@ static void tell_verdict(struct weft_file_all *a, int tag, void (*then)(struct w
 	pthread_mutex_lock(&a->lock);
 	t->verdict[0] = (struct weft_file_verdict){a->err, a->err_at, 1};
 	pthread_mutex_unlock(&a->lock);
-	talk_start(a, tag, t->verdict, sizeof *t->verdict, then);
+	weft_file_tell(a, tag, t->verdict, sizeof *t->verdict, then);
 }
 
 /* The own part has failed: for all. */
@@ -314,7 +207,7 @@ static void all_moved(struct weft_file_all *a)
 	/* What the others have written is there, but the call has failed on a member, so on all. */
 	if (a->failed && op->write)
 		weft_file_all_fail(a, a->failed, UINT64_MAX);
-	tell_verdict(a, TAG_VERDICT, judge);
+	tell_verdict(a, TAG_VERDICT, judge_access);
 }
 
 /* ---- straight ----------------------------------------------------------------------------- */
@@ -345,7 +238,7 @@ static void straight_over(struct weft_file_op *op)
 	all_moved(a);
 }
 
-static void straight(struct weft_file_all *a)
+static void move_straight(struct weft_file_all *a)
 {
 	struct weft_file_op *op = a->op;
 	if (a->apart) {
@@ -365,7 +258,7 @@ static void straight(struct weft_file_all *a)
 
 static void views_confirmed(struct weft_file_all *a)
 {
-	int err = confirmed(a);
+	int err = error_said(a);
 	if (err)
 		all_stopped(a, err);
 	else
@@ -462,7 +355,7 @@ static void views_exchange(struct weft_file_all *a)
 
 /* ---- the beginning ------------------------------------------------------------------------ */
 
-/* What was learned of another view is forgotten. */
+/* What was learned of another view is forgotten; one that is set anew is often the same. */
 static void learned_of(struct weft_file_team *t, const char *wire, size_t bytes)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
@@ -471,6 +364,39 @@ static void learned_of(struct weft_file_team *t, const char *wire, size_t bytes)
 	if (hash != t->learned_view)
 		memset(t->learned, 0, sizeof t->learned);
 	t->learned_view = hash;
+}
+
+static void wire_make(struct weft_file_all *a)
+{
+	struct weft_file_team *t = a->team;
+	a->wire_bytes = weft_file_view_encode(a->op->view, NULL);
+	a->wire = malloc(a->wire_bytes);
+	if (!a->wire) {
+		a->failed = ENOMEM;
+		a->op->buf.bytes = 0;
+		return;
+	}
+	weft_file_view_encode(a->op->view, a->wire);
+	learned_of(t, a->wire, a->wire_bytes);
+	t->learned_number = a->view_number;
+}
+
+/* Together with the others: do the aggregators have the view? */
+static void view_to_send(struct weft_file_all *a, struct weft_file_info *i)
+{
+	const struct weft_file_team *t = a->team;
+	if (!i->bytes)
+		return;
+	if (!a->wire)
+		wire_make(a);
+	if (!a->wire) {
+		*i = (struct weft_file_info){
+			.window = t->window, .call_ns = t->call_ns, .write = i->write};
+		return;
+	}
+	if (t->view_sent_bytes != a->wire_bytes ||
+	    memcmp(t->view_sent, a->wire, a->wire_bytes) != 0)
+		i->view_bytes = a->wire_bytes;
 }
 
 #define AGAIN 8 /* accesses for which a page is used, as far as is known */
@@ -483,20 +409,14 @@ static void info_make(struct weft_file_all *a, struct weft_file_info *i)
 	const struct weft_type *type = op->view->type;
 	*i = (struct weft_file_info){
 		.window = t->window, .call_ns = t->call_ns, .write = op->write};
-	size_t bytes = weft_file_view_encode(op->view, NULL);
-	a->wire = malloc(bytes);
-	if (!a->wire || a->failed || !op->buf.bytes) {
-		if (!a->wire && !a->failed)
-			a->failed = ENOMEM;
+	if (!a->failed && t->learned_number != a->view_number)
+		wire_make(a);
+	if (a->failed || !op->buf.bytes) {
 		op->buf.bytes = 0;
 		return;
 	}
-	weft_file_view_encode(op->view, a->wire);
-	learned_of(t, a->wire, bytes);
 	for (int k = 0; k < 2; k++)
 		i->ratio[k] = t->learned[op->write].way[k].usual;
-	if (t->view_sent_bytes != bytes || memcmp(t->view_sent, a->wire, bytes) != 0)
-		i->view_bytes = bytes;
 	i->pos = op->pos;
 	i->bytes = op->buf.bytes;
 	i->lo = weft_file_view_offset(op->view, op->pos);
@@ -556,12 +476,12 @@ static void learn_facts(struct weft_file_all *a, struct weft_file_facts *f, bool
 }
 
 /* Each member has heard of all others. */
-static void choose(struct weft_file_all *a)
+static void choose_way(struct weft_file_all *a)
 {
 	struct weft_file_team *t = a->team;
 	struct weft_file_facts f;
 	bool odd = false;
-	int err = confirmed(a);
+	int err = error_said(a);
 	if (err) { /* what a member that is gone would do is not known to all */
 		all_stopped(a, err);
 		return;
@@ -577,7 +497,7 @@ static void choose(struct weft_file_all *a)
 						     : WEFT_CNT_FILE_TWO_PHASE,
 		   1);
 	if (a->strategy == WEFT_FILE_STRAIGHT) {
-		straight(a);
+		move_straight(a);
 		return;
 	}
 	if (t->info[t->rank].view_bytes) {
@@ -605,12 +525,12 @@ static void agree_on_reads(struct weft_file_all *a)
 }
 
 /* All members have told, or are gone. */
-static void told(struct weft_file_all *a)
+static void info_told(struct weft_file_all *a)
 {
 	struct weft_file_team *t = a->team;
 	bool here = true, done = true, same = true;
 	for (int r = 0; r < t->size; r++) {
-		t->info[r] = t->info_in[place_of(t, r)];
+		t->info[r] = t->info_in[weft_file_team_place(t, r)];
 		here &= t->info[r].window != 0; /* else it has not come from there */
 		done &= t->info[r].done != 0;
 		same &= t->info[r].write == a->op->write;
@@ -622,7 +542,7 @@ static void told(struct weft_file_all *a)
 	if (!here)
 		weft_file_all_fail(a, EOWNERDEAD, 0);
 	if (!here || !done) {
-		tell_verdict(a, TAG_CONFIRM, choose);
+		tell_verdict(a, TAG_CONFIRM, choose_way);
 		return;
 	}
 	agree_on_reads(a);
@@ -634,7 +554,26 @@ static void told(struct weft_file_all *a)
 	for (int i = 0; i < t->size; i++)
 		t->verdict[i] = (struct weft_file_verdict){a->op->write ? t->info_in[i].err : 0,
 							   t->info_in[i].at, 1};
-	judge(a);
+	judge_access(a);
+}
+
+/* Where threads wait for the access, they tell each other without messages. */
+static void tell_info(struct weft_file_all *a)
+{
+	if (a->waits) {
+		a->tells = true;
+		weft_wait_completion_signal(&a->turn);
+		return;
+	}
+	weft_file_tell(a, TAG_INFO, a->team->info_in, sizeof *a->team->info_in, info_told);
+}
+
+static void tell_info_waiting(struct weft_file_all *a)
+{
+	if (weft_file_tell_waiting(a))
+		info_told(a);
+	else
+		weft_file_tell(a, TAG_INFO, a->team->info_in, sizeof *a->team->info_in, info_told);
 }
 
 /* ---- apart -------------------------------------------------------------------------------- */
@@ -656,7 +595,7 @@ static void apart_over(struct weft_file_all *a)
 	own->err = op->err;
 	if (op->err)
 		own->at = weft_file_view_offset(op->view, op->pos + op->bytes);
-	talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
+	tell_info(a);
 }
 
 static void apart_op_over(struct weft_file_op *op)
@@ -688,7 +627,10 @@ static bool takes_alone(struct weft_file_all *a)
 	bool alone = !a->op->write && t->alone;
 	t->alone -= alone;
 	/* A member that waits for this one, since it is in another call, is to hear that. */
-	weft_coll_call_is(t->ctx, a->tag, alone ? WEFT_COLL_FILE_ALONE : WEFT_COLL_FILE_TOLD);
+	weft_coll_call_is(t->ctx, a->tag,
+			  alone      ? WEFT_COLL_FILE_ALONE
+			  : a->waits ? WEFT_COLL_FILE_WAITS
+				     : WEFT_COLL_FILE_TOLD);
 	return alone;
 }
 
@@ -698,8 +640,10 @@ static void all_begin(struct weft_file_all *a)
 	struct weft_file_info *own = &t->info_in[0];
 	memset(t->info_in, 0, (size_t)t->size * sizeof *t->info_in);
 	info_make(a, own);
-	own->refused = a->failed != 0;
 	a->apart = goes_apart(a, own);
+	if (!a->apart)
+		view_to_send(a, own);
+	own->refused = a->failed != 0;
 	a->alone = takes_alone(a);
 	if (a->alone && a->failed) {
 		all_stopped(a, a->failed);
@@ -713,7 +657,7 @@ static void all_begin(struct weft_file_all *a)
 	own->done = !own->bytes && !own->refused;
 	own->alone = t->forced < 0 && !t->strayed;
 	if (!a->apart) {
-		talk_start(a, TAG_INFO, t->info_in, sizeof *t->info_in, told);
+		tell_info(a);
 		return;
 	}
 	a->begin_ns = weft_clock_ns();
@@ -727,7 +671,7 @@ void weft_file_all_start(struct weft_file_all *a)
 	a->err = 0;
 	a->err_at = 0;
 	a->end = UINT64_MAX;
-	a->yours = false;
+	a->yours = a->tells = false;
 	a->moved = all_moved;
 	a->wire = NULL;
 	a->op->err = 0;
@@ -754,13 +698,18 @@ void weft_file_all_run(struct weft_file_all *a)
 	for (;;) { /* ends: the access does */
 		weft_task_engine_wait(&a->turn);
 		struct weft_file_io *io = a->call;
-		if (!io && !a->yours)
+		if (!io && !a->yours && !a->tells)
 			return;
 		weft_wait_completion_init(&a->turn);
 		if (io) {
 			a->call = NULL;
 			weft_file_io_now(io);
 			io->fn(io);
+			continue;
+		}
+		if (a->tells) {
+			a->tells = false;
+			tell_info_waiting(a);
 			continue;
 		}
 		a->yours = false;

@@ -38,6 +38,8 @@ struct weft_file_verdict;
 struct weft_file_lane2;
 
 struct weft_file_team {
+	struct weft_coll_group group; /* I; of it, at hand: */
+	void *shm; /* its ways through shared memory, apart from those of other calls on the file */
 	int rank, size;       /* I */
 	const int *peer;      /* I: rank -> process; NULL: itself */
 	struct weft_ctx *ctx; /* I */
@@ -60,9 +62,9 @@ struct weft_file_team {
 	/* By write: of the view with that hash. */
 	struct weft_file_learned learned[2];
 
-	uint64_t learned_view;
-	uint64_t last_lo, last_hi; /* of the file: where the own last write was */
-	bool local;                /* I: of this host alone, behind the kernel's cache */
+	uint64_t learned_view, learned_number; /* 0: none */
+	uint64_t last_lo, last_hi;             /* of the file: where the own last write was */
+	bool local; /* I: of this host alone, behind the kernel's cache */
 	/* So many reads are each member's own affair, as all have agreed; the same on all members. */
 	unsigned alone, alone_next;
 	uint64_t alone_view;          /* number of the view that it was agreed for */
@@ -71,9 +73,9 @@ struct weft_file_team {
 	unsigned lanes;
 };
 
-/* The aggregators are given by `is`: size flags. */
-int weft_file_team_open(struct weft_file_team *t, int rank, int size, const int *peer,
-			struct weft_ctx *ctx, const bool *is, const struct weft_file *f);
+/* The aggregators are given by `is`: size flags.  The group's tag and memory are not used. */
+int weft_file_team_open(struct weft_file_team *t, const struct weft_coll_group *g, const bool *is,
+			const struct weft_file *f);
 void weft_file_team_drop(struct weft_file_team *t);
 
 /* What a member tells all others. */
@@ -130,6 +132,7 @@ struct weft_file_all {
 	pthread_t caller;
 	bool waits; /* the caller waits, and moves its part itself where each member does: */
 	bool yours; /* its turn */
+	bool tells; /* it is to tell the others, with its turn */
 	bool lends; /* the caller may wait for the system as well: */
 	struct weft_file_io *call; /* with its turn: to be made by it; else NULL */
 	bool apart;                /* the own part goes straight, whatever the others do */
@@ -138,7 +141,8 @@ struct weft_file_all {
 	struct weft_completion turn; /* it is over, or the caller's turn */
 	uint64_t lo, hi, domain, domain_min, window;
 	unsigned rounds;
-	char *wire;           /* the own view */
+	char *wire; /* the own view, where it was needed */
+	size_t wire_bytes;
 	_Atomic int x_left;   /* views, or lanes, under way */
 	pthread_mutex_t lock; /* of what follows */
 	int err;
@@ -157,6 +161,21 @@ static inline weft_err weft_file_all_irecv(const struct weft_file_all *a, struct
 	if (weft_unlikely(weft_coll_ended(a->team->ctx, a->tag)))
 		return WEFT_ERR_PEER;
 	return weft_comm_core_irecv(req, a->team->ctx, peer, tag, in);
+}
+
+/* ---- tell.c ---- */
+/* By messages: the items of all members come to `all`, which begins with this member's; then is called. */
+void weft_file_tell(struct weft_file_all *a, int tag, void *all, size_t item,
+		    void (*then)(struct weft_file_all *));
+/*
+ * t->info_in, by the thread that waits for the access, where the others' threads do so too.  False: not here, but by messages:
+ * on all members, or a member is gone or in another call, which the messages find out.
+ */
+bool weft_file_tell_waiting(struct weft_file_all *a);
+/* Of rank r in an array that begins with this member's. */
+static inline int weft_file_team_place(const struct weft_file_team *t, int r)
+{
+	return (r - t->rank + t->size) % t->size;
 }
 
 /* ---- two_phase.c ---- */

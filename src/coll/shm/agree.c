@@ -224,21 +224,28 @@ static weft_err agree_on_ways(const struct weft_coll_group *g, enum weft_coll_ki
 	return agree_on_large(g, kind, s);
 }
 
+weft_err weft_coll_shm_prepare(const struct weft_coll_group *g)
+{
+	if (*g->shm_p)
+		return WEFT_OK;
+	struct weft_coll_shm *s = calloc(1, sizeof *s);
+	if (!s)
+		return WEFT_ERR_NOMEM;
+	s->size = g->size;
+	*g->shm_p = s;
+	return WEFT_OK;
+}
+
 weft_err weft_coll_shm_open(const struct weft_coll_group *g, enum weft_coll_kind kind,
 			    unsigned needs, unsigned *have_p)
 {
 	*have_p = 0;
 	if (!g->shm_p)
 		return WEFT_OK;
+	weft_err err = weft_unlikely(!*g->shm_p) ? weft_coll_shm_prepare(g) : WEFT_OK;
+	if (weft_unlikely(err))
+		return err;
 	struct weft_coll_shm *s = *g->shm_p;
-	if (weft_unlikely(!s)) {
-		s = calloc(1, sizeof *s);
-		if (!s)
-			return WEFT_ERR_NOMEM;
-		s->size = g->size;
-		*g->shm_p = s;
-	}
-	weft_err err = WEFT_OK;
 	weft_assert(s->size == g->size && !(s->have & ~s->asked));
 	if (weft_unlikely(needs & ~s->asked))
 		err = agree_on_ways(g, kind, needs, s);

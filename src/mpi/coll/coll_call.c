@@ -14,13 +14,8 @@
 #define TAG_SEQUENCE 0x7fffff
 #define TAG_PERSISTENT 0x08000000
 
-static void group_of(struct weft_mpi_comm *c, enum weft_coll_kind kind, bool persistent,
-		     struct weft_coll_group *g)
+static inline void members_of(struct weft_mpi_comm *c, struct weft_coll_group *g)
 {
-	int seq = weft_mpi_comm_coll_tag(c) & TAG_SEQUENCE;
-	if (weft_unlikely(!c->calls) && (c->inter || c->size > 1))
-		c->calls = weft_coll_calls_open(c->coll);
-	weft_coll_called(c->calls, (uint32_t)seq, kind);
 	*g = (struct weft_coll_group){
 		.rank = c->rank,
 		.size = c->size,
@@ -28,12 +23,28 @@ static void group_of(struct weft_mpi_comm *c, enum weft_coll_kind kind, bool per
 		.remote_size = c->inter ? c->peers : 0,
 		.remote = c->inter ? c->peer : NULL,
 		.ctx = c->coll,
-		.tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0),
 		.crowded = weft_comm_crowded(c->group->domain->core),
 		.apart = weft_comm_apart(c->group->domain->core),
 		.shm_p = &c->coll_cache,
 	};
 	c->coll_cache_free = weft_coll_shm_free;
+}
+
+void weft_mpi_coll_group(struct weft_mpi_comm *c, struct weft_coll_group *g)
+{
+	members_of(c, g);
+}
+
+/* The members, in their next collective. */
+static void group_of(struct weft_mpi_comm *c, enum weft_coll_kind kind, bool persistent,
+		     struct weft_coll_group *g)
+{
+	int seq = weft_mpi_comm_coll_tag(c) & TAG_SEQUENCE;
+	if (weft_unlikely(!c->calls) && (c->inter || c->size > 1))
+		c->calls = weft_coll_calls_open(c->coll);
+	weft_coll_called(c->calls, (uint32_t)seq, kind);
+	members_of(c, g);
+	g->tag = seq * WEFT_COLL_TAGS + (persistent ? TAG_PERSISTENT : 0);
 }
 
 void weft_mpi_coll_open(struct weft_mpi_coll_call *k, enum weft_coll_kind kind, MPI_Comm comm)

@@ -29,6 +29,9 @@ void weft_mpi_coll_open(struct weft_mpi_coll_call *k, enum weft_coll_kind kind, 
 /* After a failed check: ends the call; returns err. */
 int weft_mpi_coll_refuse(struct weft_mpi_coll_call *k, int err);
 
+/* The members of c, without a tag. */
+void weft_mpi_coll_group(struct weft_mpi_comm *c, struct weft_coll_group *g);
+
 int weft_mpi_coll_run(struct weft_mpi_coll_call *k);
 int weft_mpi_coll_start(struct weft_mpi_coll_call *k, MPI_Request *request);
 int weft_mpi_coll_init(struct weft_mpi_coll_call *k, MPI_Request *request);

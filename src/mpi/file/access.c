@@ -100,6 +100,18 @@ static bool with_team(const struct weft_mpi_file_call *k)
 	return k->all && k->file->team.size > 1 && !in_atomic_mode(k->file);
 }
 
+/* A member that waits long for the others is to say so, and to ask them (mpi/aid/waits.c). */
+static void wait_noted(const struct weft_mpi_file *f, struct weft_file_all *a,
+		       void (*wait)(struct weft_file_all *a))
+{
+	static const struct weft_wait_call call = {"collective file access", WEFT_WAIT_ALL, false};
+	struct weft_wait_note note = {.call = &call, .object = f->comm_handle, .rank = -1};
+	struct weft_wait_note *outer = weft_wait_note_get();
+	weft_wait_note_set(&note);
+	wait(a);
+	weft_wait_note_set(outer);
+}
+
 /* A part of a collective access that has nothing to move. */
 struct weft_mpi_file_empty {
 	struct weft_mpi_file_empty *next; /* of the spares */
@@ -197,6 +209,11 @@ static void take_part_empty(const struct weft_mpi_file_call *k, int failed)
 					.arg = p};
 	/* Relaxed: as in op_begin. */
 	atomic_fetch_add_explicit(&k->file->x_accesses, 1, memory_order_relaxed);
+	if (k->waits) { /* as the others do */
+		wait_noted(k->file, &p->all, weft_file_all_run);
+		empty_over(&p->all);
+		return;
+	}
 	weft_file_all_start(&p->all);
 	weft_task_engine_pending();
 }
@@ -209,7 +226,7 @@ static int refused_later(const struct weft_mpi_file_call *k, int err)
 	return err;
 }
 
-static int refused(const struct weft_mpi_file_call *k, int err)
+static int access_refused(const struct weft_mpi_file_call *k, int err)
 {
 	int64_t at;
 	if (k->where == WEFT_MPI_BY_ORDERED)
@@ -217,7 +234,7 @@ static int refused(const struct weft_mpi_file_call *k, int err)
 	return refused_later(k, err);
 }
 
-static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
+static int op_fill(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
 {
 	struct weft_mpi_file *f = k->file;
 	struct weft_buf buf;
@@ -227,7 +244,7 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	if (!err)
 		err = weft_mpi_p2p_buf(k->buf, k->count, k->type, &buf);
 	if (err)
-		return refused(k, err);
+		return access_refused(k, err);
 	bytes = buf.bytes;
 	if (!weft_mpi_datarep_plain(f->rep))
 		err = weft_mpi_datarep_bytes(f->rep, weft_mpi_type_of(k->type), k->count, &bytes);
@@ -239,7 +256,7 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	if (!err && bytes && f->filetype->layout->size == 0)
 		err = weft_mpi_err(MPI_ERR_TYPE, "the view has no place for data");
 	if (err)
-		return refused(k, err);
+		return access_refused(k, err);
 	err = take_place(k, bytes / f->etype_bytes, &at);
 	if (!err && (__builtin_mul_overflow((uint64_t)at, f->etype_bytes, &o->op.pos) ||
 		     __builtin_add_overflow(o->op.pos, bytes, &end) || end > INT64_MAX))
@@ -270,11 +287,12 @@ static int prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *
 	return MPI_SUCCESS;
 }
 
-int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
+/* Checks k, takes its place in the file, and fills o. */
+static int op_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o)
 {
 	*o = (struct weft_mpi_file_op){.file = k->file};
 	weft_mpi_object_ref(&k->file->head);
-	int err = prepare(k, o);
+	int err = op_fill(k, o);
 	if (err)
 		op_drop(o);
 	return err;
@@ -324,28 +342,13 @@ static int op_finish(struct weft_mpi_file_op *o, MPI_Status *st)
 
 /* ---- blocking ----------------------------------------------------------------------------- */
 
-/* A member that waits long for the others is to say so, and to ask them (mpi/aid/waits.c). */
-static void wait_noted(struct weft_mpi_file_op *o, void (*wait)(struct weft_mpi_file_op *o))
-{
-	static const struct weft_wait_call call = {"collective file access", WEFT_WAIT_ALL, false};
-	struct weft_wait_note note = {.call = &call, .object = o->file->comm_handle, .rank = -1};
-	struct weft_wait_note *outer = weft_wait_note_get();
-	weft_wait_note_set(&note);
-	wait(o);
-	weft_wait_note_set(outer);
-}
-
-static void run_all(struct weft_mpi_file_op *o)
-{
-	weft_file_all_run(&o->all);
-}
-
-int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st)
+/* To its end. */
+static int op_run(struct weft_mpi_file_op *o, MPI_Status *st)
 {
 	if (weft_unlikely(in_atomic_mode(o->file)))
 		o->code = weft_mpi_atomic_run(o);
 	else if (o->all.team)
-		wait_noted(o, run_all);
+		wait_noted(o->file, &o->all, weft_file_all_run);
 	else
 		weft_file_op_run(&o->op);
 	int err = op_finish(o, st);
@@ -356,8 +359,10 @@ int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st)
 int weft_mpi_file_access(const struct weft_mpi_file_call *k, MPI_Status *st)
 {
 	struct weft_mpi_file_op o;
-	int err = weft_mpi_file_prepare(k, &o);
-	return err ? err : weft_mpi_file_run(&o, st);
+	struct weft_mpi_file_call blocking = *k;
+	blocking.waits = true;
+	int err = op_prepare(&blocking, &o);
+	return err ? err : op_run(&o, st);
 }
 
 static struct weft_completion *op_wait_on(struct weft_mpi_file_op *o)
@@ -367,9 +372,9 @@ static struct weft_completion *op_wait_on(struct weft_mpi_file_op *o)
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
-static void wait_for_all(struct weft_mpi_file_op *o)
+static void wait_for_all(struct weft_file_all *a)
 {
-	weft_task_engine_wait(&o->all.turn);
+	weft_task_engine_wait(&a->turn);
 }
 
 static struct weft_completion *request_wait_on(struct weft_mpi_request *r)
@@ -455,9 +460,9 @@ int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *reque
 		  : NULL;
 	if (!r) {
 		free(o);
-		return refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
+		return access_refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
 	}
-	int err = weft_mpi_file_prepare(k, o);
+	int err = op_prepare(k, o);
 	if (!err)
 		err = op_begin(o);
 	if (err)
@@ -472,8 +477,8 @@ int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *reque
 int weft_mpi_file_split_begin(const struct weft_mpi_file_call *k, const char *call)
 {
 	struct weft_mpi_file_op *o = malloc(sizeof *o);
-	int err = o ? weft_mpi_file_prepare(k, o)
-		    : refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
+	int err = o ? op_prepare(k, o)
+		    : access_refused(k, weft_mpi_err(MPI_ERR_NO_MEM, "no memory for an access"));
 	if (!err) {
 		err = op_begin(o);
 		if (err)
@@ -496,7 +501,7 @@ int weft_mpi_file_split_end(struct weft_mpi_file *f, const char *call, MPI_Statu
 	if (strcmp(call, f->split_call) != 0)
 		return weft_mpi_err(MPI_ERR_IO, "%s was called, not %s", f->split_call, call);
 	if (op_wait_on(o) == &o->all.turn)
-		wait_noted(o, wait_for_all);
+		wait_noted(o->file, &o->all, wait_for_all);
 	else
 		weft_task_engine_wait(op_wait_on(o));
 	f->split = NULL;

@@ -177,6 +177,7 @@ void weft_mpi_atomic_end(void);
 struct weft_mpi_file_call {
 	struct weft_mpi_file *file;
 	bool write, all;
+	bool waits; /* the caller does, for its end */
 	enum weft_mpi_where where;
 	MPI_Offset offset; /* AT */
 	void *buf;
@@ -209,11 +210,6 @@ struct weft_mpi_file_op {
 /* Parts of collective accesses that are taken with nothing where there is no memory to refuse them: made by open. */
 int weft_mpi_file_spares_make(struct weft_mpi_file *f);
 void weft_mpi_file_spares_free(struct weft_mpi_file *f);
-/* Checks k, takes its place in the file, and prepares o. */
-int weft_mpi_file_prepare(const struct weft_mpi_file_call *k, struct weft_mpi_file_op *o);
-/* Runs it to its end; o's memory stays the caller's. */
-int weft_mpi_file_run(struct weft_mpi_file_op *o, MPI_Status *st);
-/* Both from prepare on. */
 int weft_mpi_file_access(const struct weft_mpi_file_call *k, MPI_Status *st);
 int weft_mpi_file_iaccess(const struct weft_mpi_file_call *k, MPI_Request *request);
 /* call: the name of the function that begins; both give the same. */

@@ -5,6 +5,7 @@
 
 #include "base/settings.h"
 #include "coll/calls.h"
+#include "mpi/coll/coll_call.h"
 #include "mpi/comm/domain.h"
 #include "mpi/error.h"
 #include "mpi/file/mpi_file.h"
@@ -100,8 +101,9 @@ int weft_mpi_file_team_open(struct weft_mpi_file *f)
 	err = MPI_ERR_NO_MEM;
 	if (is && on_host) {
 		choose_aggregators(c, t.wanted, is, on_host);
-		if (!weft_file_team_open(&f->team, c->rank, c->size, c->peer, c->coll, is,
-					 f->file)) {
+		struct weft_coll_group g;
+		weft_mpi_coll_group(c, &g);
+		if (!weft_file_team_open(&f->team, &g, is, f->file)) {
 			f->team.window = (uint64_t)t.window;
 			f->team.forced = (int)t.forced;
 			err = weft_mpi_file_spares_make(f);
