@@ -62,6 +62,7 @@ def killed(way, fabric, crowded, us, all_of_them, ranks, files):
 for i in range(kills):
     killed(("two_phase", "straight", "auto")[i % 3], FABRICS[i // 2 % 2], "no" if i % 5 in (1, 2) else "auto",
            dice.randrange(100, 60000), i % 4 == 3, 18 if i % 7 == 4 else 4, i % 2)
+print(kills, "kills done")
 if left_behind(before):
     fail("left behind: " + " ".join(left_behind(before)))
 shutil.rmtree(folder)
