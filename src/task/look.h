@@ -26,20 +26,24 @@ weft_task_look_for_a_while(bool (*ready)(const void *arg), const void *arg)
 	weft_assert(ready);
 	unsigned mask = yield ? WEFT_TASK_LOOK_YIELDS : WEFT_TASK_LOOK_SPINS;
 	for (unsigned i = 1;; i++) { /* ends: ready, or patience is over */
-		if (ready(arg))
+		if (ready(arg)) {
+			weft_task_engine_looked(true);
 			return true;
+		}
 		if ((i & mask) == 0) {
 			(void)weft_task_engine_poll();
 			if (weft_cycles() - begun > patience)
-				return ready(arg);
+				break;
 		}
 		if (!patience)
-			return false;
+			break;
 		if (yield)
 			sched_yield();
 		else
 			weft_cpu_relax();
 	}
+	weft_task_engine_looked(false);
+	return ready(arg);
 }
 
 #endif

@@ -43,6 +43,8 @@ void weft_task_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadlin
  * looks, and poll now and then.  0: sleep at once.
  */
 uint64_t weft_task_engine_patience(bool *yield_p);
+/* How that ended: it has seen its word, or goes to sleep. */
+void weft_task_engine_looked(bool seen);
 
 /*
  * Such a thread has seen its word, and goes back to the application: what the end of a wait does.  One

@@ -20,6 +20,7 @@
 #include "task/waiting/turn.h"
 
 #define MS UINT64_C(1000000)
+#define SHORTEST_NS 4000u
 
 static const void *const here = (const void *)0x1000;
 static char root[128], file[200];
@@ -73,6 +74,16 @@ static bool plan_now(uint64_t *ns_p)
 	return before && weft_task_spin_preempted();
 }
 
+/* One more sleep in the queue; then the same, when its turn is over. */
+static bool plan_after_turn(unsigned long long *ms_p, uint64_t *ns_p)
+{
+	queued_ms(*ms_p += 30);
+	weft_task_spin_slept(here, 100 * MS);
+	while (weft_task_turn_left_ns()) /* ends: time passes */
+		;
+	return plan_now(ns_p);
+}
+
 static void a_queue_is(void)
 {
 	unsigned long long ms = 1;
@@ -90,14 +101,30 @@ static void a_queue_is(void)
 		weft_task_spin_slept(here, 100 * MS);
 		judged = plan_now(&ns);
 	} while (!judged || !ns);
-	do { /* the same with a turn that is over */
-		queued_ms(ms += 30);
-		weft_task_spin_slept(here, 100 * MS);
-		while (weft_task_turn_left_ns()) /* ends: time passes */
-			;
-		judged = plan_now(&ns);
-	} while (!judged);
-	CHECK_EQ(ns, 0);
+	/* The same with a turn that is over. */
+	do { /* ends: after some spins in vain the place sleeps at once */
+		judged = plan_after_turn(&ms, &ns);
+		CHECK(ns <= learned);
+	} while (!judged || ns);
+}
+
+/* A spin that pays makes the place spin again, turn or not; one that sleeps at once tries now and then. */
+static void spins_that_pay_go_on(void)
+{
+	unsigned long long ms = 500000;
+	uint64_t ns;
+	unsigned waits;
+	bool judged = false;
+	while (!judged) { /* ends: it is suspicious before and after */
+		weft_task_spin_paid(here);
+		judged = plan_after_turn(&ms, &ns);
+	}
+	CHECK(ns >= SHORTEST_NS);
+	for (judged = false; !judged || ns;) /* ends: as in a_queue_is */
+		judged = plan_after_turn(&ms, &ns);
+	for (waits = 0; !judged || !ns; waits += judged) /* ends: the next trial */
+		judged = plan_after_turn(&ms, &ns);
+	CHECK(waits >= 1 && waits <= 16);
 }
 
 static void rest_ms(long ms)
@@ -192,6 +219,7 @@ int main(void)
 	weft_task_engine_set_local_ranks(1, 2);
 	a_long_sleep_is_no_suspicion();
 	a_queue_is();
+	spins_that_pay_go_on();
 	who_saw_them_asks_again();
 	our_own_ranks_are_no_strangers();
 	slices();

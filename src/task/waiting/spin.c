@@ -14,8 +14,10 @@
  * Where cores are short no thread spins (policy.c decides, or the program).  With more ranks than
  * cores a waiter yields instead (patience.h).  A sleep and a wake-up there cost each
  * side several system calls (arming, doorbell, epoll), a yield one.  When rounds show that
- * strangers took our core, it takes turns (turn.h); where the control group gives less than a core
- * per rank, it sleeps at once: what it would burn is taken from the thread that it waits for.
+ * strangers took our core, it takes turns (turn.h), and goes on spinning where that pays: the time of a
+ * sleep says little there, since the way back to the core is the longest part of it.  Where the control
+ * group gives less than a core per rank, it sleeps at once: what it would burn is taken from the thread
+ * that it waits for.
  */
 #include "base/assert.h"
 #include "base/mechanism.h"
@@ -39,10 +41,14 @@
 #define QUEUED_SHARE 5         /* a fifth of its time in the queue: they are still there */
 #define SITE_BITS 6            /* a program waits in a dozen places or two */
 #define SITES (1u << SITE_BITS)
+#define VAIN_MOST                                                                                  \
+	3 /* spins in a row that were in vain among strangers: then a place sleeps at once */
+#define VAIN_PROBE 16 /* but for every so-manieth wait */
 
 static _Atomic uint32_t x_spin_ns =
-	SPIN_MAX_NS;                      /* all places together: for a wait that does not learn */
-static _Atomic uint32_t x_site_ns[SITES]; /* 0: nothing learned there yet */
+	SPIN_MAX_NS;                       /* all places together: for a wait that does not learn */
+static _Atomic uint32_t x_site_ns[SITES];  /* 0: nothing learned there yet */
+static _Atomic uint8_t x_site_vain[SITES]; /* waits among strangers since a spin there last paid */
 static _Atomic int64_t x_given_us = -1;
 static _Atomic uint32_t x_yield_max = 64;
 static _Atomic int x_quota; /* cores that the control group gives; 0: no limit */
@@ -93,8 +99,10 @@ void weft_task_spin_init(void)
 	atomic_store_explicit(&x_per_us, weft_cycles_per_us(), memory_order_relaxed);
 	weft_task_spin_given();
 	atomic_store_explicit(&x_spin_ns, SPIN_MAX_NS, memory_order_relaxed);
-	for (unsigned i = 0; i < SITES; i++)
+	for (unsigned i = 0; i < SITES; i++) {
 		atomic_store_explicit(&x_site_ns[i], 0, memory_order_relaxed);
+		atomic_store_explicit(&x_site_vain[i], 0, memory_order_relaxed);
+	}
 	note_quota();
 	if (!atomic_load_explicit(&x_cpus, memory_order_relaxed))
 		atomic_store_explicit(&x_cpus, shared_cpus(), memory_order_relaxed);
@@ -176,9 +184,14 @@ bool weft_task_spin_preempted(void)
 }
 
 /* All here is relaxed: learned numbers, any mixture of old and new is a fair guess. */
+static unsigned index_of(const void *site)
+{
+	return (unsigned)(((uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SITE_BITS));
+}
+
 static _Atomic uint32_t *slot_of(const void *site)
 {
-	return &x_site_ns[((uintptr_t)site * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SITE_BITS)];
+	return &x_site_ns[index_of(site)];
 }
 
 static uint32_t learned(_Atomic uint32_t *slot)
@@ -202,6 +215,13 @@ bool weft_task_spin_wanted(void)
 	return atomic_load_explicit(&x_given_us, memory_order_relaxed) != 0;
 }
 
+/* Among strangers, once its turn is over: is an answer likely while the caller spins? */
+static bool spin_may_pay(const void *site)
+{
+	unsigned vain = atomic_load_explicit(&x_site_vain[index_of(site)], memory_order_relaxed);
+	return vain < VAIN_MOST || vain % VAIN_PROBE == 0;
+}
+
 static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 {
 	int64_t given = atomic_load_explicit(&x_given_us, memory_order_relaxed);
@@ -220,6 +240,8 @@ static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 	if (left) { /* its turn */
 		load.preempted = false;
 		load.learned_ns = left < load.learned_ns ? left : load.learned_ns;
+	} else if (load.preempted && spin_may_pay(site)) {
+		load.preempted = false;
 	}
 	struct weft_wait_plan plan = weft_task_policy_ask_wait(&load);
 	if (plan.yield && !weft_task_spin_yield_max())
@@ -266,10 +288,34 @@ static void after_spin(_Atomic uint32_t *slot)
 		atomic_store_explicit(slot, spin + spin / 16 + 1, memory_order_relaxed);
 }
 
+static void spun_well(const void *site)
+{
+	_Atomic uint8_t *slot = &x_site_vain[index_of(site)];
+	if (weft_unlikely(atomic_load_explicit(slot, memory_order_relaxed)))
+		atomic_store_explicit(slot, 0, memory_order_relaxed);
+}
+
 void weft_task_spin_paid(const void *site)
 {
+	spun_well(site);
 	after_spin(slot_of(site));
 	after_spin(&x_spin_ns);
+}
+
+static void spun_in_vain(const void *site)
+{
+	_Atomic uint8_t *slot = &x_site_vain[index_of(site)];
+	unsigned vain = atomic_load_explicit(slot, memory_order_relaxed) + 1u;
+	atomic_store_explicit(slot, (uint8_t)(vain > VAIN_PROBE ? VAIN_MOST : vain),
+			      memory_order_relaxed);
+}
+
+void weft_task_engine_looked(bool seen)
+{
+	if (seen)
+		spun_well(NULL);
+	else if (weft_task_spin_preempted())
+		spun_in_vain(NULL);
 }
 
 /* Has the kernel taken a core from this thread since it asked last? */
@@ -319,6 +365,7 @@ void weft_task_spin_slept(const void *site, uint64_t ns)
 	if (weft_unlikely(
 		    weft_task_spin_preempted())) { /* the sleep says little about the answer */
 		weft_task_turn_begins();
+		spun_in_vain(site);
 		return;
 	}
 	after_sleep(slot_of(site), ns);
