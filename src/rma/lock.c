@@ -18,7 +18,7 @@
  * ASKED is set before the member looks whether the lock is free, and the holder looks at it after it has
  * taken its part off: so either the member sees the lock free, or the holder tells it.  A member that tried
  * in vain has withdrawn, and if a request waits it tells the member as a holder does.  While ASKED is set, no
- * lock is taken in passing.
+ * lock is taken in passing.  Those that look take it in turns (turn.h).
  *
  * Word and byte name their holder, at every step: what a dead member holds is taken off exactly.
  */
@@ -34,6 +34,8 @@ struct weft_rma_lock_request {
 	bool exclusive;
 	uint32_t id;
 };
+
+#define LOOKS 8 /* of a waiter's patience each, while the lock changes hands */
 
 #define ONE_OWNER(rank) ((uint64_t)((uint32_t)(rank) + 1) << 32)
 
@@ -99,33 +101,58 @@ struct look {
 	bool exclusive;
 };
 
+/* Takes a lock that looks free, if it is the caller's turn. */
+static bool take_in_turn(const struct look *l)
+{
+	struct weft_rma_target *t = &l->win->target[l->rank];
+	bool withdrawn;
+	if (weft_unlikely(!weft_rma_turn_mine(&t->queue)))
+		return false;
+	if (weft_likely(take_in_passing(l->win, t, l->exclusive, &withdrawn))) {
+		weft_rma_turn_used(&t->queue);
+		return true;
+	}
+	if (withdrawn)
+		tell_member(l->win, l->rank);
+	return false;
+}
+
 static bool taken(const void *arg)
 {
 	const struct look *l = arg;
 	struct weft_rma_target *t = &l->win->target[l->rank];
-	bool withdrawn;
+	if (t->queue.turn)
+		weft_rma_turn_want(&t->queue);
 	/* Relaxed: a hint, so that a look alone changes nothing. */
 	if (atomic_load_explicit(&t->slot->x_lock, memory_order_relaxed) ||
 	    (l->exclusive && !none_shared(l->win, t)))
 		return false;
-	if (take_in_passing(l->win, t, l->exclusive, &withdrawn))
-		return true;
-	if (withdrawn)
-		tell_member(l->win, l->rank);
-	return false;
+	return take_in_turn(l);
 }
 
 /* At once, or after a look for as long as a waiter polls. */
 static bool take_at_once(struct weft_rma_win *win, int rank, bool exclusive)
 {
 	struct look l = {win, rank, exclusive};
-	struct weft_rma_target *t = &win->target[rank];
-	bool withdrawn;
-	if (weft_likely(take_in_passing(win, t, exclusive, &withdrawn)))
+	struct weft_rma_queue *q = &win->target[rank].queue;
+	if (weft_likely(take_in_turn(&l)))
 		return true;
-	if (withdrawn)
-		tell_member(win, rank);
-	return weft_task_look_for_a_while(taken, &l);
+	if (!q->turn)
+		return weft_task_look_for_a_while(taken, &l);
+	weft_rma_turn_join(q);
+	bool got = false;
+	/* Ends: LOOKS.  A lock that changes hands comes to this member soon. */
+	for (uint32_t was = 0, now = 1, i = 0; !got && i < LOOKS && was != now; i++) {
+		was = weft_rma_turn_sum(q);
+		got = weft_task_look_for_a_while(taken, &l);
+		now = weft_rma_turn_sum(q);
+	}
+	if (!got && !weft_rma_turn_mine(q)) {
+		weft_rma_turn_skip(q);
+		got = taken(&l);
+	}
+	weft_rma_turn_unwant(q);
+	return got;
 }
 
 static bool is_over(struct weft_rma_win *win, void *arg)

@@ -24,6 +24,7 @@
  */
 struct weft_rma_slot {
 	alignas(WEFT_CACHELINE) _Atomic uint64_t x_lock;
+	_Atomic uint32_t x_marked; /* members may be looking for it to be free (turn.h) */
 	alignas(WEFT_CACHELINE) _Atomic int32_t x_acc;
 	alignas(WEFT_CACHELINE) _Atomic uint32_t
 		x_sleeps; /* the member waits for a word, and wants a message (told.h) */

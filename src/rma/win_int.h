@@ -14,6 +14,7 @@
 #include "rma/page.h"
 #include "rma/rma.h"
 #include "rma/told.h"
+#include "rma/turn.h"
 #include "rma/wire.h"
 
 struct weft_rma_early; /* inbox.c: a message that came before its turn */
@@ -29,7 +30,8 @@ struct weft_rma_target {
 	_Atomic uint8_t
 		*x_shared; /* I: with slot: which members of the host hold its lock together */
 	int place;         /* I: its number on this host; -1: its locks are asked for by messages */
-	_Atomic bool x_lost;                /* its process is gone */
+	struct weft_rma_queue queue; /* of those on this host that look for its lock to be free */
+	_Atomic bool x_lost;         /* its process is gone */
 	struct weft_rma_attached *attached; /* I: DYNAMIC, on this host; else NULL */
 	/* epochs: what it tells us and we tell it; by messages: told is told_apart, tells NULL */
 	struct weft_rma_told *told, *tells; /* I */
