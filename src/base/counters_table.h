@@ -54,6 +54,7 @@ WEFT_COUNTER(MATCH_STEPS, "match_steps", "entries that matching had to look at b
 WEFT_COUNTER(MATCH_COMMON, "match_common", "arrivals that took their communicator's common lock")
 WEFT_COUNTER(COPIES, "copies", "payload copies that a direct delivery would have avoided")
 WEFT_COUNTER(AGGREGATED, "aggregated", "messages that travelled in a packet with others")
+WEFT_COUNTER(TCP_SENDS, "tcp_sends", "system calls that gave bytes to tcp")
 WEFT_COUNTER(PACKS, "packs", "packets that carried several messages of one gate (strategies)")
 WEFT_COUNTER(RAILS_LOST, "rails_lost", "rails to a peer that ended while others went on")
 WEFT_COUNTER(RAILS_REVIVED, "rails_revived", "rails that came back")

@@ -25,7 +25,7 @@
 /* What two processes say to each other first.  Raised with each change of this handshake, of a driver's wire or
  * of comm/wire.h or rma/wire.h: doc/versions.md. */
 #ifndef WEFT_AUTH_VERSION /* a test builds another one */
-#define WEFT_AUTH_VERSION 4
+#define WEFT_AUTH_VERSION 5
 #endif
 #define WEFT_AUTH_HELLO 88
 #define WEFT_AUTH_PROOF 32

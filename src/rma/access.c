@@ -187,20 +187,44 @@ static void note_asked(struct weft_rma_win *win, int rank)
 	atomic_store_explicit(&win->target[rank].x_asked, true, memory_order_relaxed);
 }
 
+/* Sends h, a put or an accumulate that fetches nothing, of which nothing is answered but a flush; whole: it is all
+ * of the access. */
+static weft_err send_change(struct weft_rma_win *win, int rank, struct weft_rma_head *h, bool whole)
+{
+	struct weft_rma_pending *p = NULL;
+	if (h && whole && weft_rma_flush_expected(&win->target[rank]))
+		p = weft_rma_pending_new(win, rank, NULL, NULL);
+	uint32_t id = p ? weft_rma_pending_name(p) : 0;
+	if (!id) {
+		if (p)
+			weft_rma_pending_over(p, WEFT_OK);
+		note_asked(win, rank);
+		return weft_rma_send(win, rank, h);
+	}
+	/* The flush's own message can be spared. */
+	h->id = id;
+	h->flags = WEFT_RMA_ASKS;
+	weft_err err = weft_rma_send(win, rank, h);
+	if (err)
+		weft_rma_pending_unsent(p, id, err);
+	return err;
+}
+
 static weft_err put_owed(struct weft_rma_win *win, const struct weft_buf *from,
 			 const struct weft_rma_there *there, struct weft_rma_op *op)
 {
 	struct weft_buf far = owed_buf(there);
-	note_asked(win, there->rank);
-	if (is_large(&far))
-		return access_large(win, false, from, there, &far, op);
 	size_t bytes;
+	if (is_large(&far)) {
+		note_asked(win, there->rank);
+		return access_large(win, false, from, there, &far, op);
+	}
 	for (size_t at = 0; at < far.bytes; at += bytes) {
 		weft_rma_throttle(win);
 		struct weft_rma_head *h = message_for(WEFT_RMA_PUT, &far, at, 1, true, &bytes);
 		if (h)
 			weft_data_pack(from, at, weft_rma_data(h), bytes);
-		weft_err err = weft_rma_send(win, there->rank, h);
+		weft_err err = send_change(win, there->rank, h, !op && bytes == far.bytes);
 		if (err)
 			return err;
 	}
@@ -255,7 +279,6 @@ static weft_err acc_owed(struct weft_rma_win *win, const struct weft_buf *from,
 	struct weft_buf far = owed_buf(there);
 	size_t unit = weft_rma_elem_bytes(red.elem), bytes;
 	bool operands = red.op != WEFT_OP_NO_OP;
-	note_asked(win, there->rank);
 	for (size_t at = 0; at < far.bytes; at += bytes) {
 		weft_rma_throttle(win);
 		struct weft_rma_head *h = message_for(result ? WEFT_RMA_FETCH_ACC : WEFT_RMA_ACC,
@@ -267,7 +290,7 @@ static weft_err acc_owed(struct weft_rma_win *win, const struct weft_buf *from,
 				weft_data_pack(from, at, weft_rma_data(h), bytes);
 		}
 		weft_err err = result ? send_request(win, there->rank, h, result, at, bytes, op)
-				      : weft_rma_send(win, there->rank, h);
+				      : send_change(win, there->rank, h, !op && bytes == far.bytes);
 		if (err)
 			return err;
 	}

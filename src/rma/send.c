@@ -48,7 +48,11 @@ weft_err weft_rma_send(struct weft_rma_win *win, int rank, struct weft_rma_head 
 	/* Relaxed: the number alone matters; the target puts messages in its order. */
 	if (h->kind < WEFT_RMA_LOCK)
 		h->seq = atomic_fetch_add_explicit(&t->x_seq, 1, memory_order_relaxed);
-	weft_err err = weft_comm_send_now(win->am, peer, h->kind, &b);
+	/* What is not answered is likely to have company: the network may hold it for the next poll. */
+	bool answered = h->kind >= WEFT_RMA_GET && h->kind != WEFT_RMA_ACC;
+	weft_err err = answered || h->flags & WEFT_RMA_ASKS
+			       ? weft_comm_send_now(win->am, peer, h->kind, &b)
+			       : weft_comm_start_now(win->am, peer, h->kind, &b);
 	if (err != WEFT_AGAIN) {
 		free(h);
 		return err;

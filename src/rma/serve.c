@@ -331,6 +331,20 @@ static void refuse_access(struct weft_rma_win *win, int rank, const struct weft_
 	}
 }
 
+/* The next flush tells. */
+static void note_failed(struct weft_rma_win *win, int rank, const struct weft_rma_head *h,
+			weft_err err)
+{
+	/* What has an answer of its own tells by that. */
+	if (h->kind == WEFT_RMA_GET || h->kind == WEFT_RMA_GET_LARGE ||
+	    h->kind == WEFT_RMA_FETCH_ACC || h->kind == WEFT_RMA_SWAP)
+		return;
+	weft_comm_spin_lock(&win->lock);
+	if (!win->target[rank].served)
+		win->target[rank].served = err;
+	weft_comm_spin_unlock(&win->lock);
+}
+
 void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_head *h, size_t len)
 {
 	size_t bytes;
@@ -366,12 +380,8 @@ void weft_rma_serve(struct weft_rma_win *win, int rank, const struct weft_rma_he
 					  memory_order_release);
 		weft_rma_notify(win);
 	}
-	/* What has an answer of its own tells by that. */
-	if (!err || h->kind == WEFT_RMA_GET || h->kind == WEFT_RMA_GET_LARGE ||
-	    h->kind == WEFT_RMA_FETCH_ACC || h->kind == WEFT_RMA_SWAP)
-		return;
-	weft_comm_spin_lock(&win->lock);
-	if (!win->target[rank].served)
-		win->target[rank].served = err;
-	weft_comm_spin_unlock(&win->lock);
+	if (err)
+		note_failed(win, rank, h, err);
+	if ((h->kind == WEFT_RMA_PUT || h->kind == WEFT_RMA_ACC) && h->flags & WEFT_RMA_ASKS)
+		behind_puts(win, rank, (struct weft_rma_behind){h->id, false});
 }

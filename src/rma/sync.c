@@ -26,13 +26,46 @@ static weft_err take_error(struct weft_rma_target *t)
 	return (weft_err)atomic_exchange_explicit(&t->x_err, WEFT_OK, memory_order_relaxed);
 }
 
+/*
+ * A program that flushes after each message, time after time, will do so after the next one: that one asks in place
+ * of the flush (ASKS), and the flush finds nothing to ask for.  If it does not come, an answer is for nothing,
+ * and the next message does not ask.
+ */
+#define STREAK 3u /* flushes behind a single message each */
+
+bool weft_rma_flush_expected(struct weft_rma_target *t)
+{
+	/* Relaxed, here and in note_flush: hints, and the caller's own. */
+	return atomic_load_explicit(&t->x_flush_streak, memory_order_relaxed) >= STREAK &&
+	       !atomic_load_explicit(&t->x_asked, memory_order_relaxed) &&
+	       atomic_load_explicit(&t->x_seq, memory_order_relaxed) ==
+		       atomic_load_explicit(&t->x_flush_seq, memory_order_relaxed);
+}
+
+/* Behind the flush's own message. */
+static void note_flush(struct weft_rma_target *t, uint32_t before)
+{
+	uint32_t last = atomic_load_explicit(&t->x_flush_seq, memory_order_relaxed);
+	uint32_t streak = atomic_load_explicit(&t->x_flush_streak, memory_order_relaxed);
+	if (before == last)
+		return;
+	streak = before - last != 1 ? 0 : streak < STREAK ? streak + 1 : STREAK;
+	atomic_store_explicit(&t->x_flush_streak, streak, memory_order_relaxed);
+	atomic_store_explicit(&t->x_flush_seq,
+			      atomic_load_explicit(&t->x_seq, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
 /* Asks the target whether all that was sent has been done; its answer is pending. */
 static weft_err ask_target(struct weft_rma_win *win, int rank)
 {
 	struct weft_rma_target *t = &win->target[rank];
 	/* Relaxed: set by this thread, or by one that the program orders before us. */
-	if (!atomic_load_explicit(&t->x_asked, memory_order_relaxed))
+	uint32_t before = atomic_load_explicit(&t->x_seq, memory_order_relaxed);
+	if (!atomic_load_explicit(&t->x_asked, memory_order_relaxed)) {
+		note_flush(t, before);
 		return WEFT_OK;
+	}
 	atomic_store_explicit(&t->x_asked, false, memory_order_relaxed);
 	struct weft_rma_pending *p = weft_rma_pending_new(win, rank, NULL, NULL);
 	if (!p)
@@ -41,6 +74,7 @@ static weft_err ask_target(struct weft_rma_win *win, int rank)
 	weft_err err = id ? weft_rma_tell(win, rank, WEFT_RMA_FLUSH, id, WEFT_OK) : WEFT_ERR_LIMIT;
 	if (err)
 		weft_rma_pending_unsent(p, id, err);
+	note_flush(t, before);
 	return WEFT_OK; /* what failed is the target's error */
 }
 

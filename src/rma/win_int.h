@@ -42,7 +42,9 @@ struct weft_rma_target {
 	_Atomic bool x_asked;       /* owed accesses that no flush has asked for */
 	_Atomic uint32_t x_seq;     /* messages whose order counts */
 	_Atomic uint32_t x_pending; /* parts of accesses that are not over here */
-	_Atomic int x_err;          /* the first error since the last flush */
+	/* Does a flush follow each message?  (sync.c)  Hints: how often in a row, and x_seq at the last one. */
+	_Atomic uint32_t x_flush_streak, x_flush_seq;
+	_Atomic int x_err; /* the first error since the last flush */
 	/* as an origin */
 	uint32_t expected;            /* L: the message that is next */
 	bool busy;                    /* L: a thread serves it */
@@ -156,6 +158,9 @@ void weft_rma_notify(struct weft_rma_win *win);
 void weft_rma_wait_until_told(struct weft_rma_win *win,
 			      bool (*ready)(struct weft_rma_win *, void *), void *arg);
 
+/* sync.c: a flush is likely to follow the message that comes next, and asks for nothing but it: the message may ask
+ * itself. */
+bool weft_rma_flush_expected(struct weft_rma_target *t);
 /* sync.c: a member of this host may sleep on a word that the caller has changed. */
 weft_err weft_rma_wake(struct weft_rma_win *win, int rank) weft_must_use;
 /* note.c: an origin's message; what it has put is there. */

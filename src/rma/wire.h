@@ -7,11 +7,11 @@
  * against the memory of the window.
  *
  * kind       sender  id          spans  data
- * PUT        origin  -           where  what
+ * PUT        origin  -           where  what; flags: ASKS, then id of pending: answered as a FLUSH behind it
  * PUT_LARGE  origin  tag         where  -; comes as a message on `data`
  * GET        origin  of pending  where  -; answered by RESULT
  * GET_LARGE  origin  tag         where  -; answered by a message on `data`
- * ACC        origin  -           where  operands
+ * ACC        origin  -           where  operands; ASKS: as PUT
  * FETCH_ACC  origin  of pending  where  operands, but for NO_OP; answered by RESULT: what was there
  * SWAP       origin  of pending  where  compare, value; answered by RESULT: what was there
  * FLUSH      origin  of pending  -      -; answered by FLUSHED when all before it has been done
@@ -54,7 +54,8 @@ enum weft_rma_kind {
 	WEFT_RMA_KINDS
 };
 
-#define WEFT_RMA_EXCLUSIVE 1u /* flag */
+#define WEFT_RMA_EXCLUSIVE 1u /* flags */
+#define WEFT_RMA_ASKS 2u
 #define WEFT_RMA_MESSAGE_MAX 8192
 #define WEFT_RMA_SPANS_MAX 32
 /* From here on an access to one piece of memory is a message of its own. */

@@ -17,24 +17,24 @@
 #include "net/auth.h"
 #include "net/victim.h"
 
-/* ---- version 4, as recorded --------------------------------------------------------------- */
+/* ---- version 5, as recorded --------------------------------------------------------------- */
 
-#define RECORDED_VERSION 4
+#define RECORDED_VERSION 5
 
 /* Of rank 1, for rank 0 of a job with the id "victim"; the nonce is 32 times 0xa5. */
 static const char hello_hex[] =
-	"776566740d0a1a000400000000000000bb3883053f436c66c1ea7cdc252e1e20b70cc578be329cc906c364fece"
+	"776566740d0a1a000500000000000000bb3883053f436c66c1ea7cdc252e1e20b70cc578be329cc906c364fece"
 	"ad98b6"
 	"0100000000000000a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5";
 static const char accepted_hex[] = "0100000000000000";
-/* A packet with the head 1, 2, ... 24 and the payload "wire of version 4", and an orderly farewell. */
+/* A packet with the head 1, 2, ... 24 and the payload "wire of version 5", and an orderly farewell. */
 static const char frame_hex[] = "11000000375bed8b0102030405060708090a0b0c0d0e0f101112131415161718"
-				"77697265206f662076657273696f6e2034";
+				"77697265206f662076657273696f6e2035";
 static const char bye_hex[] = "ffffffff24536400000000000000000000000000000000000000000000000000";
 
 /* ---- the peer ----------------------------------------------------------------------------- */
 
-#define PAYLOAD "wire of version 4"
+#define PAYLOAD "wire of version 5"
 
 static uint8_t got[256];
 static size_t got_len;

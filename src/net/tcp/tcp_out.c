@@ -76,6 +76,7 @@ static ssize_t send_some(struct weft_tcp *t, struct weft_tcp_conn *c, struct iov
 		int was = weft_cancel_off();
 		ssize_t done = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 		weft_cancel_back(was);
+		weft_count(WEFT_CNT_TCP_SENDS, 1);
 		if (done >= 0)
 			return done;
 		if (errno == EINTR)
@@ -359,6 +360,7 @@ static ssize_t send_flat(struct weft_tcp *t, struct weft_tcp_conn *c, const uint
 	int was = weft_cancel_off();
 	ssize_t done = send(c->fd, flat, WEFT_TCP_FRAME + len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	weft_cancel_back(was);
+	weft_count(WEFT_CNT_TCP_SENDS, 1);
 	if (weft_likely(done >= 0))
 		return done;
 	/* Any trouble: the long way knows what to do. */
