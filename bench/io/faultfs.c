@@ -6,6 +6,7 @@
  *
  *	latency_us=N       each read, write, fsync takes N us longer; open_us=N, each open
  *	mb_s=N             data passes at N MB/s for each request
+ *	away=1             what is written is stored elsewhere: on a host whose cores are not these, and so not at all
  *	short=N            a read or write moves at most N bytes
  *	eio_write=N        the N-th write from now on fails with EIO, once; also eio_read, eio_fsync, eio_open, eio_trunc
  *	eio_from=N        every write from the N-th on fails with EIO
@@ -41,6 +42,7 @@ enum key {
 	LATENCY_US,
 	OPEN_US,
 	MB_S,
+	AWAY,
 	SHORT,
 	EIO_WRITE,
 	EIO_READ,
@@ -57,10 +59,10 @@ enum key {
 	KEYS
 };
 
-static const char *const key_name[KEYS] = {"latency_us",  "open_us",  "mb_s",      "short",
-					   "eio_write",   "eio_read", "eio_fsync", "eio_open",
-					   "eio_trunc",   "eio_from", "enospc",    "edquot",
-					   "estale_from", "erofs",    "enolck",    "cached"};
+static const char *const key_name[KEYS] = {
+	"latency_us", "open_us",     "mb_s",     "away",      "short",    "eio_write",
+	"eio_read",   "eio_fsync",   "eio_open", "eio_trunc", "eio_from", "enospc",
+	"edquot",     "estale_from", "erofs",    "enolck",    "cached"};
 
 static _Atomic long value[KEYS]; /* 0: off; countdowns count down */
 static _Atomic long requests;
@@ -289,6 +291,8 @@ static int fs_write(const char *path, const char *buf, size_t bytes, off_t at,
 		err = space_left(ENOSPC_AT, ENOSPC, at, &bytes);
 	if (!err)
 		err = space_left(EDQUOT_AT, EDQUOT, at, &bytes);
+	if (!err && atomic_load(&value[AWAY]))
+		return (int)bytes;
 	return err ? err : result(pwrite((int)fi->fh, buf, bytes, at));
 }
 
