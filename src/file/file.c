@@ -254,6 +254,11 @@ int weft_file_unlock(const struct weft_file *f, uint64_t from, uint64_t len)
 	return record_lock(f, F_UNLCK, from, len);
 }
 
+void weft_file_drop_cache(const struct weft_file *f)
+{
+	(void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 int weft_file_refresh(const struct weft_file *f)
 {
 	char path[40];
@@ -264,6 +269,7 @@ int weft_file_refresh(const struct weft_file *f)
 	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return errno;
+	weft_file_drop_cache(f);
 	/* Its size too; what cannot be asked is not kept either. */
 	struct statx now;
 	(void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now);

@@ -57,8 +57,11 @@ int weft_file_sync(const struct weft_file *f);
  * coherent between hosts: there, taking the lock is what brings caches up to date. */
 int weft_file_lock(const struct weft_file *f, bool exclusive, uint64_t from, uint64_t len);
 int weft_file_unlock(const struct weft_file *f, uint64_t from, uint64_t len);
+/* Pages of this host's cache are read anew, unless they wait to be written: a cache that is checked by the time of the last change
+ * misses what another host has written within one of the server's ticks (GlusterFS). */
+void weft_file_drop_cache(const struct weft_file *f);
 /* Opens the file once more, and closes it: where a host's cache is checked when a file is opened (NFS, and FUSE, whose locks do not
- * do that), what other hosts have written before is seen by what is read later. */
+ * do that), what other hosts have written before is seen by what is read later.  Drops the cache, too. */
 int weft_file_refresh(const struct weft_file *f);
 
 /* Ends the process's sources of file requests: no file is open.  The next open makes others. */

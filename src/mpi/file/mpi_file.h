@@ -41,6 +41,7 @@ struct weft_mpi_file {
 	int amode;
 	bool one_host; /* all members share a kernel */
 	bool locks; /* the file system is not coherent between the members' hosts: by record locks */
+	bool checks; /* nor with hosts that no member is on: their changes are looked for by sync and open */
 	/* The view; MPI orders its changes. */
 	struct weft_file_view view;
 	struct weft_mpi_type *etype, *filetype; /* referenced */

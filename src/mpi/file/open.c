@@ -140,6 +140,9 @@ static int choose_locks(struct weft_mpi_file *f)
 	weft_mpi_info_look(f->info, "weft_file_locks", value, sizeof value);
 	f->locks = !strcmp(value, "on") ||
 		   (strcmp(value, "off") != 0 && !f->file->fs.coherent && !f->one_host);
+	f->checks = f->locks || (strcmp(value, "off") != 0 && !f->file->fs.coherent);
+	if (f->checks)
+		weft_file_drop_cache(f->file);
 	if (f->locks && !f->comm->rank && strcmp(value, "on") != 0)
 		weft_info(
 			"%s lies on %s, which is not coherent between hosts: atomic mode and sync "
@@ -313,7 +316,10 @@ int weft_mpi_File_close(MPI_File *fh)
 	weft_coll_calls_close(f->comm->calls);
 	MPI_Comm meet = weft_mpi_shared_comm(f);
 	/* Once all have come, each has ended its accesses: what follows the close, anywhere, sees them. */
-	int err = weft_mpi_file_err(weft_file_close(f->file), "cannot close", f->name);
+	/* The next open may be another host's: a write that waits in this one's cache is sent now. */
+	int err = f->locks && !(f->amode & MPI_MODE_RDONLY) ? weft_file_sync(f->file) : 0;
+	int closed = weft_file_close(f->file);
+	err = weft_mpi_file_err(err ? err : closed, "cannot close", f->name);
 	f->file = NULL;
 	err = agree_on(f, meet, err);
 	if (f->amode & MPI_MODE_DELETE_ON_CLOSE && !f->comm->rank) {

@@ -78,7 +78,7 @@ int weft_mpi_File_sync(MPI_File fh)
 		return weft_mpi_err(MPI_ERR_IO, "%s was not ended", f->split_call);
 	if (!(f->amode & MPI_MODE_RDONLY))
 		err = weft_file_sync(f->file);
-	if (!err && f->locks)
+	if (!err && f->checks)
 		err = bring_up_to_date(f);
 	return weft_mpi_file_agree(f, weft_mpi_file_err(err, "cannot synchronise", f->name));
 }
