@@ -250,7 +250,7 @@ static struct weft_file_window *window_hold(struct weft_file_maps *m, uint64_t a
 }
 
 /* Pages that were not used for writing yet, together: each fault of its own takes 1 to 20 us.  False: one is not to be had. */
-static bool fetch(struct weft_file_window *w, uint64_t from, uint64_t to)
+static bool pages_fetch(struct weft_file_window *w, uint64_t from, uint64_t to)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	for (uint64_t u = from / UNIT; u * UNIT < to; u++) {
@@ -280,7 +280,7 @@ char *weft_file_map_enter(const struct weft_file *f, bool write, uint64_t at, ui
 	if (!w)
 		return NULL;
 	uint64_t in = at - w->at;
-	if (write && dense && !fetch(w, in, in + len)) {
+	if (write && dense && !pages_fetch(w, in, in + len)) {
 		(void)weft_file_map_leave(f, w);
 		return NULL;
 	}

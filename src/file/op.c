@@ -346,8 +346,8 @@ static void move_piece(struct weft_file_io *io)
 }
 
 /* The lane's piece has been moved, or not. */
-static void account(struct weft_file_op *op, uint64_t data, uint64_t bytes, uint64_t wanted,
-		    int err)
+static void piece_account(struct weft_file_op *op, uint64_t data, uint64_t bytes, uint64_t wanted,
+			  int err)
 {
 	pthread_mutex_lock(&op->lock);
 	op->good += bytes;
@@ -416,7 +416,7 @@ static bool lane_after(struct weft_file_lane *l)
 		bytes = op->write ? (io->err ? 0 : l->p.bytes) : ranges_copy(l, l->stage, io->done);
 	else if (l->p.kind == PIECE_STAGED && !op->write)
 		weft_data_unpack(&op->buf, l->p.data, l->stage, io->done);
-	account(op, l->p.data, bytes, l->p.bytes, io->err);
+	piece_account(op, l->p.data, bytes, l->p.bytes, io->err);
 	return false;
 }
 
@@ -468,7 +468,7 @@ static void lane_go(struct weft_file_lane *l)
 		weft_file_io_start(&l->io);
 		return;
 	}
-	account(l->op, l->p.data, 0, l->p.bytes, err);
+	piece_account(l->op, l->p.data, 0, l->p.bytes, err);
 	lane_leave(l);
 }
 
@@ -674,7 +674,7 @@ static void run_here(struct weft_file_op *op)
 		&l)) { /* ends: all data is handed out, or an error or the end of the file is met */
 		int err = lane_prepare(&l);
 		if (err) {
-			account(op, l.p.data, 0, l.p.bytes, err);
+			piece_account(op, l.p.data, 0, l.p.bytes, err);
 			break;
 		}
 		do /* ends: at most twice */

@@ -45,13 +45,13 @@ uint64_t weft_file_strategy_map_ns(uint64_t ranges, uint64_t bytes, uint64_t col
 	return 1 + ranges * MAP_RANGE_NS + bytes / 1024 * MAP_KIB_NS + cold / 4096 * MAP_PAGE_NS;
 }
 
-static uint64_t scaled(uint64_t cost, uint32_t ratio)
+static uint64_t cost_by_ratio(uint64_t cost, uint32_t ratio)
 {
 	return ratio ? cost / WEFT_FILE_RATIO_ONE * ratio : cost;
 }
 
 /* The lower median. */
-static uint32_t median(const uint32_t *sample, unsigned n)
+static uint32_t samples_median(const uint32_t *sample, unsigned n)
 {
 	uint32_t sorted[WEFT_FILE_SAMPLES];
 	for (unsigned i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ static void ratio_learn(struct weft_file_ratio *r, uint64_t cost_ns, uint64_t to
 	uint64_t now = took_ns / (cost_ns / WEFT_FILE_RATIO_ONE + 1);
 	now = now < RATIO_MIN ? RATIO_MIN : now > RATIO_MAX ? RATIO_MAX : now;
 	r->sample[r->n++ % WEFT_FILE_SAMPLES] = (uint32_t)now;
-	r->usual = median(r->sample, r->n < WEFT_FILE_SAMPLES ? r->n : WEFT_FILE_SAMPLES);
+	r->usual = samples_median(r->sample, r->n < WEFT_FILE_SAMPLES ? r->n : WEFT_FILE_SAMPLES);
 	if (r->n == 1 && r->usual > ONCE_MAX)
 		r->usual = ONCE_MAX;
 	if (r->n == 2 * WEFT_FILE_SAMPLES) /* it does not wrap */
@@ -103,7 +103,8 @@ bool weft_file_strategy_apart(struct weft_file_learned *l, uint64_t map_ns, uint
 {
 	uint64_t two = BEGIN_NS + bytes / 1024 * COPY_KIB_NS + ranges * PIECE_NS;
 	/* A machine on which all takes long makes no way better than the other. */
-	bool yes = scaled(map_ns, l->map.usual) < scaled(two, l->way[WEFT_FILE_TWO_PHASE].usual);
+	bool yes = cost_by_ratio(map_ns, l->map.usual) <
+		   cost_by_ratio(two, l->way[WEFT_FILE_TWO_PHASE].usual);
 	ratio_forget(yes ? &l->way[WEFT_FILE_TWO_PHASE] : &l->map);
 	return yes;
 }
@@ -144,7 +145,7 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 		two += (f->span - (f->bytes < f->span ? f->bytes : f->span)) / 1024 * 100;
 	cost[WEFT_FILE_STRAIGHT] = straight;
 	cost[WEFT_FILE_TWO_PHASE] = two;
-	straight = scaled(straight, f->ratio[WEFT_FILE_STRAIGHT]);
-	two = scaled(two, f->ratio[WEFT_FILE_TWO_PHASE]);
+	straight = cost_by_ratio(straight, f->ratio[WEFT_FILE_STRAIGHT]);
+	two = cost_by_ratio(two, f->ratio[WEFT_FILE_TWO_PHASE]);
 	return two < straight ? WEFT_FILE_TWO_PHASE : WEFT_FILE_STRAIGHT;
 }

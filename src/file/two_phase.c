@@ -382,7 +382,7 @@ static bool window_room(struct weft_file_lane2 *l, uint64_t stage)
 
 /* ---- an aggregator that writes ------------------------------------------------------------ */
 
-static void cover(uint64_t *bits, uint64_t from, uint64_t to)
+static void window_cover(uint64_t *bits, uint64_t from, uint64_t to)
 {
 	uint64_t first = from / 64, last = (to - 1) / 64;
 	uint64_t head = ~0ull << from % 64, tail = ~0ull >> (63 - (to - 1) % 64);
@@ -397,7 +397,7 @@ static void cover(uint64_t *bits, uint64_t from, uint64_t to)
 }
 
 /* The first place in [at, end) that is covered, or is not; end: there is none. */
-static uint64_t find(const uint64_t *bits, uint64_t at, uint64_t end, bool covered)
+static uint64_t window_find(const uint64_t *bits, uint64_t at, uint64_t end, bool covered)
 {
 	while (at < end) { /* ends: at grows */
 		uint64_t word = covered ? bits[at / 64] : ~bits[at / 64];
@@ -417,7 +417,7 @@ static bool put_range(struct weft_file_lane2 *l, int r, const struct part *p,
 		weft_data_pack(&l->a->op->buf, p->pos - l->a->op->pos + data, to, range.len);
 	else
 		memcpy(to, l->stage + p->in + data, range.len);
-	cover(l->covered, range.at - l->from, range.at - l->from + range.len);
+	window_cover(l->covered, range.at - l->from, range.at - l->from + range.len);
 	return true;
 }
 
@@ -426,10 +426,10 @@ static bool write_prepare(struct weft_file_lane2 *l)
 {
 	struct weft_file_all *a = l->a;
 	uint64_t end = l->hi > l->from ? l->hi - l->from : 0;
-	uint64_t from = find(l->covered, l->at, end, true);
+	uint64_t from = window_find(l->covered, l->at, end, true);
 	if (from == end || all_failed(a))
 		return false;
-	uint64_t to = find(l->covered, from, end, false);
+	uint64_t to = window_find(l->covered, from, end, false);
 	l->at = to;
 	l->io.file = a->op->file;
 	l->io.write = true;

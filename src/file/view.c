@@ -26,12 +26,12 @@ static uint64_t layout_ranges(const struct weft_type *t, uint64_t pos, uint64_t 
 	return weft_data_iov(&all, pos, iov, n_p);
 }
 
-static uint64_t scale(const struct weft_file_view *v, uint64_t bytes)
+static uint64_t scaled_bytes(const struct weft_file_view *v, uint64_t bytes)
 {
 	return v->num ? (uint64_t)((unsigned __int128)bytes * v->num / v->den) : bytes;
 }
 
-static uint64_t unscale(const struct weft_file_view *v, uint64_t bytes)
+static uint64_t unscaled_bytes(const struct weft_file_view *v, uint64_t bytes)
 {
 	return v->num ? (uint64_t)((unsigned __int128)bytes * v->den / v->num) : bytes;
 }
@@ -51,15 +51,15 @@ uint64_t weft_file_view_ranges(const struct weft_file_view *v, uint64_t pos, uin
 	}
 	weft_assert(v->type->size);
 	/* Numbers are not cut where they change their size: a position within one counts from its beginning. */
-	uint64_t from = unscale(v, pos), skip = pos - scale(v, from);
-	uint64_t left = unscale(v, want + skip) + (v->num ? v->den : 0);
+	uint64_t from = unscaled_bytes(v, pos), skip = pos - scaled_bytes(v, from);
+	uint64_t left = unscaled_bytes(v, want + skip) + (v->num ? v->den : 0);
 	while (*n_p < room && held < want) { /* ends: no room, or all is listed */
 		struct iovec iov[LIST];
 		unsigned n = room - *n_p < LIST ? room - *n_p : LIST;
 		uint64_t some = layout_ranges(v->type, from, left, iov, &n);
 		for (unsigned i = 0; i < n && held < want; i++) {
-			uint64_t at = scale(v, (uintptr_t)iov[i].iov_base - ORIGIN) + skip;
-			uint64_t len = min_u64(scale(v, iov[i].iov_len) - skip, want - held);
+			uint64_t at = scaled_bytes(v, (uintptr_t)iov[i].iov_base - ORIGIN) + skip;
+			uint64_t len = min_u64(scaled_bytes(v, iov[i].iov_len) - skip, want - held);
 			skip = 0;
 			held += len;
 			r[(*n_p)++] = (struct weft_file_range){.at = v->disp + at, .len = len};
@@ -87,10 +87,10 @@ uint64_t weft_file_view_position(const struct weft_file_view *v, uint64_t at)
 	at -= v->disp;
 	if (!v->type)
 		return at;
-	uint64_t extent = scale(v, (uint64_t)weft_data_type_extent(v->type));
-	uint64_t size = scale(v, v->type->size);
-	uint64_t first = scale(v, (uint64_t)v->type->true_lb);
-	uint64_t end = scale(v, (uint64_t)v->type->true_ub);
+	uint64_t extent = scaled_bytes(v, (uint64_t)weft_data_type_extent(v->type));
+	uint64_t size = scaled_bytes(v, v->type->size);
+	uint64_t first = scaled_bytes(v, (uint64_t)v->type->true_lb);
+	uint64_t end = scaled_bytes(v, (uint64_t)v->type->true_ub);
 	if (at <= first)
 		return 0;
 	/* Tile i lies in [i * extent + first, i * extent + end): those that end before `at`, and those that begin there. */

@@ -21,7 +21,7 @@ struct writer {
 	size_t bytes;
 };
 
-static void put(struct writer *w, uint64_t v)
+static void wire_put(struct writer *w, uint64_t v)
 {
 	if (w->out)
 		memcpy(w->out + w->bytes, &v, sizeof v);
@@ -30,15 +30,15 @@ static void put(struct writer *w, uint64_t v)
 
 static void put_node(struct writer *w, const struct weft_node *n)
 {
-	put(w, n->kind);
-	put(w, (uint64_t)n->disp);
-	put(w, n->size);
-	put(w, n->kind == WEFT_NODE_RUN ? 0 : n->n);
-	put(w, n->kind == WEFT_NODE_LOOP ? (uint64_t)n->stride : 0);
+	wire_put(w, n->kind);
+	wire_put(w, (uint64_t)n->disp);
+	wire_put(w, n->size);
+	wire_put(w, n->kind == WEFT_NODE_RUN ? 0 : n->n);
+	wire_put(w, n->kind == WEFT_NODE_LOOP ? (uint64_t)n->stride : 0);
 	if (n->kind == WEFT_NODE_BLOCKS) {
 		for (size_t i = 0; i <= n->n; i++) {
-			put(w, (uint64_t)n->blocks[i].at);
-			put(w, n->blocks[i].off);
+			wire_put(w, (uint64_t)n->blocks[i].at);
+			wire_put(w, n->blocks[i].off);
 		}
 	} else if (n->kind == WEFT_NODE_LOOP) {
 		put_node(w, n->child);
@@ -51,14 +51,14 @@ static void put_node(struct writer *w, const struct weft_node *n)
 size_t weft_file_view_encode(const struct weft_file_view *v, char *out)
 {
 	struct writer w = {.out = out};
-	put(&w, v->disp);
-	put(&w, v->num | (uint64_t)v->den << 32);
-	put(&w, v->type != NULL);
+	wire_put(&w, v->disp);
+	wire_put(&w, v->num | (uint64_t)v->den << 32);
+	wire_put(&w, v->type != NULL);
 	if (v->type) {
-		put(&w, (uint64_t)v->type->lb);
-		put(&w, (uint64_t)v->type->ub);
-		put(&w, (uint64_t)v->type->true_lb);
-		put(&w, (uint64_t)v->type->true_ub);
+		wire_put(&w, (uint64_t)v->type->lb);
+		wire_put(&w, (uint64_t)v->type->ub);
+		wire_put(&w, (uint64_t)v->type->true_lb);
+		wire_put(&w, (uint64_t)v->type->true_ub);
 		put_node(&w, &v->type->node);
 	}
 	return w.bytes;
@@ -72,7 +72,7 @@ struct reader {
 	bool bad; /* ended early */
 };
 
-static uint64_t get(struct reader *r)
+static uint64_t wire_get(struct reader *r)
 {
 	uint64_t v = 0;
 	if (r->left < sizeof v) {
@@ -100,13 +100,13 @@ static weft_err get_list(struct reader *r, int depth, uint64_t n, bool blocks,
 	if (err)
 		return err;
 	if (blocks) {
-		at = get(r);
-		off = get(r);
+		at = wire_get(r);
+		off = wire_get(r);
 	}
 	for (uint64_t i = 0; !err && i < n; i++) {
 		struct weft_node one;
 		if (blocks) {
-			uint64_t next = get(r), end = get(r);
+			uint64_t next = wire_get(r), end = wire_get(r);
 			if (end <= off)
 				err = WEFT_ERR_PROTO;
 			one = weft_data_node_run((ptrdiff_t)at, (size_t)(end - off));
@@ -128,7 +128,8 @@ static weft_err get_list(struct reader *r, int depth, uint64_t n, bool blocks,
 
 static weft_err get_node(struct reader *r, int depth, struct weft_node *node_p)
 {
-	uint64_t kind = get(r), disp = get(r), size = get(r), n = get(r), stride = get(r);
+	uint64_t kind = wire_get(r), disp = wire_get(r), size = wire_get(r), n = wire_get(r),
+		 stride = wire_get(r);
 	struct weft_node node;
 	weft_err err = WEFT_OK;
 	if (r->bad || depth > DEPTH_MAX)
@@ -162,18 +163,18 @@ static weft_err get_node(struct reader *r, int depth, struct weft_node *node_p)
 weft_err weft_file_view_decode(const char *in, size_t bytes, struct weft_file_view_copy *v)
 {
 	struct reader r = {.in = in, .left = bytes};
-	*v = (struct weft_file_view_copy){.view.disp = get(&r)};
-	uint64_t factor = get(&r), typed = get(&r);
+	*v = (struct weft_file_view_copy){.view.disp = wire_get(&r)};
+	uint64_t factor = wire_get(&r), typed = wire_get(&r);
 	v->view.num = (uint32_t)factor;
 	v->view.den = (uint32_t)(factor >> 32);
 	if (r.bad || (v->view.num && !v->view.den))
 		return WEFT_ERR_PROTO;
 	if (!typed)
 		return WEFT_OK;
-	v->type.lb = (ptrdiff_t)get(&r);
-	v->type.ub = (ptrdiff_t)get(&r);
-	v->type.true_lb = (ptrdiff_t)get(&r);
-	v->type.true_ub = (ptrdiff_t)get(&r);
+	v->type.lb = (ptrdiff_t)wire_get(&r);
+	v->type.ub = (ptrdiff_t)wire_get(&r);
+	v->type.true_lb = (ptrdiff_t)wire_get(&r);
+	v->type.true_ub = (ptrdiff_t)wire_get(&r);
 	v->type.is_static = true;
 	weft_err err = get_node(&r, 0, &v->type.node);
 	if (err)

@@ -55,7 +55,8 @@ int64_t weft_mpi_file_hint(struct weft_mpi_file *f, const char *key, int64_t oth
 }
 
 /* What the program did not say, where the file knows it. */
-static const char *known(const struct weft_mpi_file *f, const char *key, char *buf, size_t size)
+static const char *hint_in_use(const struct weft_mpi_file *f, const char *key, char *buf,
+			       size_t size)
 {
 	if (!strcmp(key, "nb_proc"))
 		snprintf(buf, size, "%d", f->comm->size);
@@ -84,8 +85,8 @@ int weft_mpi_File_get_info(MPI_File fh, MPI_Info *info_used)
 		err = weft_mpi_info_put_memory_kinds(i);
 	pthread_mutex_lock(&f->lock);
 	for (size_t k = 0; !err && k < weft_countof(hints); k++) {
-		const char *v =
-			hints[k].value ? hints[k].value : known(f, hints[k].key, own, sizeof own);
+		const char *v = hints[k].value ? hints[k].value
+					       : hint_in_use(f, hints[k].key, own, sizeof own);
 		if (weft_mpi_info_look(f->info, hints[k].key, value, sizeof value))
 			v = value;
 		if (v)

@@ -79,7 +79,8 @@ MPI_Comm weft_mpi_shared_comm(const struct weft_mpi_file *f)
 
 /* ---- the pointer -------------------------------------------------------------------------- */
 
-static int fetch(struct weft_mpi_file *f, enum weft_op what, int64_t value, int64_t *before_p)
+static int counter_fetch(struct weft_mpi_file *f, enum weft_op what, int64_t value,
+			 int64_t *before_p)
 {
 	struct weft_rma_op op;
 	int64_t before = 0;
@@ -103,7 +104,7 @@ int weft_mpi_shared_add(struct weft_mpi_file *f, int64_t etypes, int64_t *before
 {
 	/* Relaxed: a number; what lies at that place of the file is ordered by the file. */
 	if (f->shared->rma)
-		return fetch(f, etypes ? WEFT_OP_SUM : WEFT_OP_NO_OP, etypes, before_p);
+		return counter_fetch(f, etypes ? WEFT_OP_SUM : WEFT_OP_NO_OP, etypes, before_p);
 	*before_p = atomic_fetch_add_explicit(&f->shared->x_own, etypes, memory_order_relaxed);
 	return MPI_SUCCESS;
 }
@@ -112,7 +113,7 @@ int weft_mpi_shared_set(struct weft_mpi_file *f, int64_t etypes)
 {
 	int64_t before;
 	if (f->shared->rma)
-		return fetch(f, WEFT_OP_REPLACE, etypes, &before);
+		return counter_fetch(f, WEFT_OP_REPLACE, etypes, &before);
 	/* Relaxed: as above. */
 	atomic_store_explicit(&f->shared->x_own, etypes, memory_order_relaxed);
 	return MPI_SUCCESS;

@@ -244,7 +244,7 @@ static int seek_to(struct weft_mpi_file *f, MPI_Offset offset, int whence, int64
 	return err;
 }
 
-static int sequential(const struct weft_mpi_file *f)
+static int refuse_sequential(const struct weft_mpi_file *f)
 {
 	return f->amode & MPI_MODE_SEQUENTIAL
 		       ? weft_mpi_err(MPI_ERR_UNSUPPORTED_OPERATION,
@@ -255,7 +255,7 @@ static int sequential(const struct weft_mpi_file *f)
 int weft_mpi_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
 	struct weft_mpi_file *f = weft_mpi_file(fh);
-	int err = sequential(f);
+	int err = refuse_sequential(f);
 	if (err)
 		return err;
 	pthread_mutex_lock(&f->lock);
@@ -270,7 +270,7 @@ int weft_mpi_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 int weft_mpi_File_get_position(MPI_File fh, MPI_Offset *offset)
 {
 	struct weft_mpi_file *f = weft_mpi_file(fh);
-	int err = sequential(f);
+	int err = refuse_sequential(f);
 	if (err)
 		return err;
 	pthread_mutex_lock(&f->lock);
@@ -283,7 +283,7 @@ int weft_mpi_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
 	struct weft_mpi_file *f = weft_mpi_file(fh);
 	int64_t mine[] = {offset, whence}, from = 0, to = 0;
-	int err = weft_mpi_file_agree(f, sequential(f));
+	int err = weft_mpi_file_agree(f, refuse_sequential(f));
 	if (!err)
 		err = weft_mpi_file_same(f, mine, 2, "the argument of MPI_File_seek_shared");
 	if (err)
@@ -302,7 +302,7 @@ int weft_mpi_File_get_position_shared(MPI_File fh, MPI_Offset *offset)
 {
 	struct weft_mpi_file *f = weft_mpi_file(fh);
 	int64_t at = 0;
-	int err = sequential(f);
+	int err = refuse_sequential(f);
 	if (!err)
 		err = weft_mpi_shared_add(f, 0, &at);
 	*offset = at;
