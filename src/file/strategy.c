@@ -134,7 +134,8 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 	uint64_t straight = requests * f->call_ns;
 	if (!f->write && requests != f->most_ranges) /* holes are read too, and data copied out */
 		straight += f->span / 1024 * COPY_KIB_NS / 2;
-	if (f->map_ns && f->map_ns < straight)
+	bool by_requests = !f->map_ns || f->map_ns >= straight;
+	if (!by_requests)
 		straight = f->map_ns;
 	uint64_t windows = f->span / f->window + 1;
 	uint64_t two = BEGIN_NS + f->bytes / 1024 * COPY_KIB_NS / aggregators +
@@ -145,6 +146,12 @@ enum weft_file_strategy weft_file_strategy_choose(const struct weft_file_facts *
 		two += (f->span - (f->bytes < f->span ? f->bytes : f->span)) / 1024 * 100;
 	cost[WEFT_FILE_STRAIGHT] = straight;
 	cost[WEFT_FILE_TWO_PHASE] = two;
+	/* Where requests have taken longer than was believed, those of two phases will do so, too, as long as none was tried. */
+	if (!f->ratio[WEFT_FILE_TWO_PHASE] && by_requests &&
+	    f->ratio[WEFT_FILE_STRAIGHT] > WEFT_FILE_RATIO_ONE)
+		two += windows *
+		       (cost_by_ratio(f->call_ns, f->ratio[WEFT_FILE_STRAIGHT]) - f->call_ns) /
+		       aggregators;
 	straight = cost_by_ratio(straight, f->ratio[WEFT_FILE_STRAIGHT]);
 	two = cost_by_ratio(two, f->ratio[WEFT_FILE_TWO_PHASE]);
 	return two < straight ? WEFT_FILE_TWO_PHASE : WEFT_FILE_STRAIGHT;
