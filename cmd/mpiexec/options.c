@@ -434,7 +434,7 @@ static const struct option_row rows[] = {
 	{"path", 1, "-path DIRS", "folders to look for this program first, a:b", do_path},
 	{"soft", 1, "-soft LIST", "as many ranks up to -n N as one of 2,4:8,10:20:5 says", do_soft},
 	{"arch", 1, "-arch NAME", "the machine that this program wants, as x86_64", do_arch},
-	{"configfile|app", 1, "-configfile FILE, --app FILE",
+	{"configfile|file|app", 1, "-configfile, -file, --app F",
 	 "options and programs from a file, one a line", is_file},
 	{"bind-to", 1, "--bind-to OBJECT",
 	 "hwthread, core, l2cache, l3cache, numa, socket; none (default)", do_bind},

@@ -45,7 +45,7 @@ cat >"$T/programs" <<'END'
 
 END
 printf -- '-n 1 echo no newline' >>"$T/programs"
-for option in -configfile --app; do
+for option in -configfile -file --app; do
 	want 0 "$MPIEXEC" $option "$T/programs"
 	[ "$(sort "$T/out" | tr '\n' ';')" = "c d;no newline;two words and more;two words and more;" ] ||
 		fail "$option: $(cat "$T/out")"

@@ -270,6 +270,13 @@ int weft_mpi_request_peek(struct weft_mpi_request *r, MPI_Status *st)
 	return err;
 }
 
+/* The other members count on it: MPI calls both erroneous (MPI-5.0, 6.12). */
+static int refuse_collective(struct weft_mpi_request *r, const char *what)
+{
+	return weft_mpi_err(MPI_ERR_REQUEST, "the request (%s) is active and cannot be %s",
+			    r->ops->name, what);
+}
+
 int weft_mpi_Request_free(MPI_Request *request)
 {
 	struct weft_mpi_request *r;
@@ -277,6 +284,8 @@ int weft_mpi_Request_free(MPI_Request *request)
 
 	if (!err && r->continued)
 		err = refuse_continued();
+	if (!err && r->active && r->ops->collective)
+		err = refuse_collective(r, "freed");
 	if (err)
 		return err;
 	*request = MPI_REQUEST_NULL;
@@ -300,6 +309,8 @@ int weft_mpi_Cancel(MPI_Request *request)
 		return err;
 	if (!r->active)
 		return weft_mpi_err(MPI_ERR_REQUEST, "the request is not active");
+	if (r->ops->collective)
+		return refuse_collective(r, "cancelled");
 	/* What cannot be cancelled completes as if nothing had happened. */
 	return r->ops->cancel ? r->ops->cancel(r) : MPI_SUCCESS;
 }
