@@ -15,6 +15,7 @@
 #define NUMBERS 0x7fffffu                        /* 23 bits */
 #define ENDED 0x80000000u                        /* in x_ended: there is one */
 #define ASKED_MOST 32                            /* members at a time */
+#define KIND_OVER 0x80u /* in a note's kind: its sender has ended that call */
 
 /* What is sent: the calls up to `number`, the last one last. */
 struct note {
@@ -23,7 +24,7 @@ struct note {
 	uint8_t ended;  /* the sender has ended its collectives up to that number */
 	uint8_t lost;   /* because a member is dead */
 	uint8_t unused;
-	uint8_t kind[56]; /* + 1; 0: not known */
+	uint8_t kind[56]; /* + 1, KIND_OVER; 0: not known */
 };
 
 #define KINDS ((uint32_t)sizeof((struct note *)0)->kind)
@@ -191,15 +192,17 @@ static void note_send(struct weft_ctx *ctx, int peer, const struct note *n)
 		free(s);
 }
 
-/* The calls up to that number; none of those that an asker has ended. */
+/* The calls up to that number. */
 static void note_fill(struct weft_coll_calls *c, struct note *n, uint32_t number, bool answer)
 {
 	weft_assert(number <= NUMBERS);
 	*n = (struct note){.number = number & NUMBERS, .answer = answer};
 	for (uint32_t i = 0; i < KINDS; i++) {
 		uint32_t at = (number - (KINDS - 1 - i)) & NUMBERS;
-		if (answer || !is_ended(c, at))
-			n->kind[i] = call_numbered(c, at);
+		uint8_t kind = call_numbered(c, at);
+		weft_assert(kind < KIND_OVER);
+		n->kind[i] =
+			kind && !answer && is_ended(c, at) ? (uint8_t)(kind | KIND_OVER) : kind;
 	}
 }
 
@@ -308,14 +311,17 @@ static void report_mismatch(struct weft_coll_calls *c, const struct weft_ctx *ct
 		   weft_coll_kind_name(theirs - 1u));
 }
 
-/* The first number, among those that we have ended or the others, under which theirs was another call than
- * ours; false: none. */
+/* The first number under which theirs was another call than ours, among those that we have ended and they have
+ * not (over), or that we have not: what they have ended we may have left, and their messages of it lie here.
+ * False: none. */
 static bool note_differs(struct weft_coll_calls *c, const struct note *n, bool over,
 			 uint32_t *number_p, uint8_t *theirs_p)
 {
 	for (uint32_t i = 0; i < KINDS; i++) {
 		*number_p = (n->number - (KINDS - 1 - i)) & NUMBERS;
-		*theirs_p = n->kind[i];
+		if (over && n->kind[i] & KIND_OVER)
+			continue;
+		*theirs_p = n->kind[i] & (uint8_t)~KIND_OVER;
 		uint8_t ours = call_numbered(c, *number_p);
 		if (*theirs_p && ours && never_meet(*theirs_p, ours) &&
 		    is_ended(c, *number_p) == over)
