@@ -35,7 +35,7 @@ struct unit {
 	MPI_Count size;
 };
 
-static const struct weft_sig *signature(MPI_Datatype type)
+static const struct weft_sig *signature_of(MPI_Datatype type)
 {
 	return weft_mpi_type_of(type)->layout->sig;
 }
@@ -43,7 +43,7 @@ static const struct weft_sig *signature(MPI_Datatype type)
 /* The basic elements of `type` if they are all of a kind, else bytes. */
 static struct unit basic_unit(MPI_Datatype type)
 {
-	const struct weft_sig *sig = signature(type);
+	const struct weft_sig *sig = signature_of(type);
 	if (sig->kind != WEFT_SIG_BASIC)
 		return (struct unit){MPI_BYTE, 1};
 	return (struct unit){weft_mpi_type_of_basic((enum weft_basic)sig->basic),
@@ -257,7 +257,7 @@ static int give_signature(MPI_Datatype made, MPI_Count count, MPI_Datatype type)
 {
 	struct weft_mpi_type *m = weft_mpi_type_of(made);
 	const struct weft_type *layout;
-	weft_err err = weft_data_type_signed(m->layout, (size_t)count, signature(type), &layout);
+	weft_err err = weft_data_type_signed(m->layout, (size_t)count, signature_of(type), &layout);
 	if (err)
 		return MPI_ERR_NO_MEM;
 	weft_data_type_unref(m->layout);

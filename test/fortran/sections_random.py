@@ -3,13 +3,13 @@
 """Writes a program in Fortran that tries random array sections as buffers of mpi_f08.
 
 usage: sections_random.py SEED SHAPES PROGRAM.f90
-       mpiexec -n 2 PROGRAM [SEED [ROUNDS]]
+       mpiexec -n RANKS PROGRAM [SEED [ROUNDS]]
 
 SHAPES arrays are declared as SEED says: rank, element, and whether allocatable, a pointer to a section, of assumed shape or
 size; elements may be parts (a component, a real part, a substring).  When it runs, each round draws an array, a section of it
 for each buffer (any stride, of either sign, perhaps of no element), a datatype and a routine.  What the routine does with the
 sections is compared with what it does with copies of them without gaps; nothing else in the array may change, and for messages
-MPI_Pack and MPI_Unpack on those copies must say the same.
+MPI_Pack and MPI_Unpack on those copies must say the same.  More ranks than two draw collectives only.
 """
 import random
 import sys
@@ -47,13 +47,13 @@ EDGE = {1: 40, 2: 9, 3: 6, 4: 4, 5: 3, 6: 3, 7: 2}
 # Collectives and their arguments: blocking, non-blocking and persistent.
 COLLECTIVES = {
     "Bcast": "y, c%n, c%t, c%root",
-    "Gather": "x, half, c%t, y, half, c%t, c%root",
+    "Gather": "x, share, c%t, y, share, c%t, c%root",
     "Gatherv": "x, counts(me), c%t, y, counts, displs, c%t, c%root",
-    "Scatter": "x, half, c%t, y, half, c%t, c%root",
+    "Scatter": "x, share, c%t, y, share, c%t, c%root",
     "Scatterv": "x, counts, displs, c%t, y, counts(me), c%t, c%root",
-    "Allgather": "x, half, c%t, y, half, c%t",
+    "Allgather": "x, share, c%t, y, share, c%t",
     "Allgatherv": "x, counts(me), c%t, y, counts, displs, c%t",
-    "Alltoall": "x, half, c%t, y, half, c%t",
+    "Alltoall": "x, share, c%t, y, share, c%t",
     "Alltoallv": "x, own, places, c%t, y, own, places, c%t",
     "Alltoallw": "x, own, bytes, types, y, own, bytes, types",
     "Neighbor_alltoall": "x, half, c%t, y, half, c%t",
@@ -61,7 +61,7 @@ COLLECTIVES = {
     "Reduce": "x, y, c%n, c%t, c%op, c%root",
     "Allreduce": "x, y, c%n, c%t, c%op",
     "Reduce_scatter": "x, y, counts, c%t, c%op",
-    "Reduce_scatter_block": "x, y, half, c%t, c%op",
+    "Reduce_scatter_block": "x, y, share, c%t, c%op",
     "Scan": "x, y, c%n, c%t, c%op",
     "Exscan": "x, y, c%n, c%t, c%op",
 }
@@ -71,18 +71,22 @@ def collective():
     out = """  subroutine collective(c, x, y)
     type(choice), intent(in) :: c
     type(*), dimension(..), asynchronous :: x, y
-    integer, asynchronous :: half, counts(0:1), displs(0:1), own(0:1), places(0:1), bytes(0:1), both(0:1)
+    integer, asynchronous :: share, half, both(0:1)
+    integer, dimension(0:ranks - 1), asynchronous :: counts, displs, own, places, bytes
     integer(MPI_ADDRESS_KIND), asynchronous :: far(0:1)
-    type(MPI_Datatype), asynchronous :: types(0:1)
+    type(MPI_Datatype), asynchronous :: types(0:ranks - 1)
     type(MPI_Request) :: r
+    integer :: rest
+    share = c%n / ranks
     half = c%n / 2
-    counts = [half, c%n - half]
-    displs = [c%n - half, 0] ! the first behind the second
+    rest = c%n - share * ranks
+    counts = share
+    counts(ranks - 1) = share + rest
+    call behind(counts, displs)
+    own = share
+    own(modulo(1 - me, ranks)) = share + rest ! what one sends, the other expects
+    call behind(own, places)
     both = [half, half]
-    own(me) = half ! to itself
-    own(peer) = c%n - half
-    places(me) = c%n - half
-    places(peer) = 0
     bytes = int(places * c%extent)
     far = [0_MPI_ADDRESS_KIND, half * c%extent]
     types = c%t

@@ -46,7 +46,7 @@ static long size_of(const char *name, void *address)
 	return (long)sym->st_size;
 }
 
-static int fact(const char *f_name, void *f, const char *g_name, void *g, int otherwise)
+static int fact_of(const char *f_name, void *f, const char *g_name, void *g, int otherwise)
 {
 	long size = size_of(f_name, f);
 
@@ -58,8 +58,8 @@ static int fact(const char *f_name, void *f, const char *g_name, void *g, int ot
 }
 
 #define READ(x, otherwise)                                                                         \
-	fact("weft_f_" #x "_is_", weft_f_##x##_is_, "weft_g_" #x "_is_", weft_g_##x##_is_,         \
-	     otherwise)
+	fact_of("weft_f_" #x "_is_", weft_f_##x##_is_, "weft_g_" #x "_is_", weft_g_##x##_is_,      \
+		otherwise)
 
 __attribute__((constructor)) static void read_facts(void)
 {

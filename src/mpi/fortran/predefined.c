@@ -28,7 +28,7 @@
 	X(prefix##_dup_fn_, OLD_DUP)
 
 /* An INTEGER, as wide as the program's. */
-static void put(void *to, int v)
+static void put_integer(void *to, int v)
 {
 	if (weft_f_wide)
 		*(int64_t *)to = v;
@@ -55,25 +55,25 @@ NAMES(mpi, DECLARE)
 
 #define BODY_NULL_COPY                                                                             \
 	{                                                                                          \
-		put(flag, 0);                                                                      \
-		put(ierror, MPI_SUCCESS);                                                          \
+		put_integer(flag, 0);                                                              \
+		put_integer(ierror, MPI_SUCCESS);                                                  \
 	}
 #define BODY_OLD_COPY BODY_NULL_COPY
 #define BODY_DUP                                                                                   \
 	{                                                                                          \
 		*(MPI_Aint *)out = *(MPI_Aint *)in;                                                \
-		put(flag, weft_f_true_value);                                                      \
-		put(ierror, MPI_SUCCESS);                                                          \
+		put_integer(flag, weft_f_true_value);                                              \
+		put_integer(ierror, MPI_SUCCESS);                                                  \
 	}
 #define BODY_OLD_DUP                                                                               \
 	{                                                                                          \
-		put(out, weft_f_wide ? (int)*(int64_t *)in : *(int *)in);                          \
-		put(flag, weft_f_true_value);                                                      \
-		put(ierror, MPI_SUCCESS);                                                          \
+		put_integer(out, weft_f_wide ? (int)*(int64_t *)in : *(int *)in);                  \
+		put_integer(flag, weft_f_true_value);                                              \
+		put_integer(ierror, MPI_SUCCESS);                                                  \
 	}
 #define BODY_NULL_DELETE                                                                           \
 	{                                                                                          \
-		put(ierror, MPI_SUCCESS);                                                          \
+		put_integer(ierror, MPI_SUCCESS);                                                  \
 	}
 #define BODY_OLD_DELETE BODY_NULL_DELETE
 /* Means that there is nothing to convert: no program has a reason to call it. */

@@ -12,7 +12,7 @@ struct descriptor {
 	size_t elem_len;
 };
 
-static void put(void *to, size_t v)
+static void put_integer(void *to, size_t v)
 {
 	if (weft_f_wide)
 		*(int64_t *)to = (int64_t)v;
@@ -32,16 +32,16 @@ DECLARE(16)
 
 void weft_f_sizeof(const struct descriptor *x, void *size, void *ierror)
 {
-	put(size, x->elem_len);
-	put(ierror, MPI_SUCCESS);
+	put_integer(size, x->elem_len);
+	put_integer(ierror, MPI_SUCCESS);
 }
 
 #define DEFINE(n)                                                                                  \
 	void weft_f_sizeof_##n(const void *x, void *size, void *ierror)                            \
 	{                                                                                          \
 		(void)x;                                                                           \
-		put(size, n);                                                                      \
-		put(ierror, MPI_SUCCESS);                                                          \
+		put_integer(size, n);                                                              \
+		put_integer(ierror, MPI_SUCCESS);                                                  \
 	}
 DEFINE(1)
 DEFINE(2)

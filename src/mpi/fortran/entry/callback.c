@@ -141,8 +141,8 @@ struct datarep {
 	MPI_Aint extra;
 };
 
-static int convert(conversion_fn *fn, struct datarep *d, void *userbuf, MPI_Datatype datatype,
-		   int count, void *filebuf, MPI_Offset position)
+static int convert_by_user(conversion_fn *fn, struct datarep *d, void *userbuf,
+			   MPI_Datatype datatype, int count, void *filebuf, MPI_Offset position)
 {
 	I type = OUT_HANDLE(Type, datatype), n = count, ierror = MPI_SUCCESS;
 
@@ -155,7 +155,7 @@ static int datarep_read(void *userbuf, MPI_Datatype datatype, int count, void *f
 {
 	struct datarep *d = state;
 
-	return convert(d->read, d, userbuf, datatype, count, filebuf, position);
+	return convert_by_user(d->read, d, userbuf, datatype, count, filebuf, position);
 }
 
 static int datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
@@ -163,7 +163,7 @@ static int datarep_write(void *userbuf, MPI_Datatype datatype, int count, void *
 {
 	struct datarep *d = state;
 
-	return convert(d->write, d, userbuf, datatype, count, filebuf, position);
+	return convert_by_user(d->write, d, userbuf, datatype, count, filebuf, position);
 }
 
 static int datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state)

@@ -81,8 +81,9 @@ struct datarep {
 	MPI_Aint extra;
 };
 
-static int convert(conversion_fn *fn, struct datarep *d, void *userbuf, MPI_Datatype datatype,
-		   MPI_Count count, void *filebuf, MPI_Offset position)
+static int convert_by_user(conversion_fn *fn, struct datarep *d, void *userbuf,
+			   MPI_Datatype datatype, MPI_Count count, void *filebuf,
+			   MPI_Offset position)
 {
 	/* The low bytes of both come first. */
 	int64_t type = OUT_HANDLE(Type, datatype), ierror = MPI_SUCCESS;
@@ -96,7 +97,7 @@ static int datarep_read(void *userbuf, MPI_Datatype datatype, MPI_Count count, v
 {
 	struct datarep *d = state;
 
-	return convert(d->read, d, userbuf, datatype, count, filebuf, position);
+	return convert_by_user(d->read, d, userbuf, datatype, count, filebuf, position);
 }
 
 static int datarep_write(void *userbuf, MPI_Datatype datatype, MPI_Count count, void *filebuf,
@@ -104,7 +105,7 @@ static int datarep_write(void *userbuf, MPI_Datatype datatype, MPI_Count count, 
 {
 	struct datarep *d = state;
 
-	return convert(d->write, d, userbuf, datatype, count, filebuf, position);
+	return convert_by_user(d->write, d, userbuf, datatype, count, filebuf, position);
 }
 
 static int datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state)

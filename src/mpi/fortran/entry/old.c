@@ -71,7 +71,7 @@ OLD(type_hvector, HVECTOR)
 }
 
 /* Displacements as addresses; NULL: no memory. */
-static MPI_Aint *addresses(struct weft_f_temp *temp, const I *from, I n)
+static MPI_Aint *addresses_of(struct weft_f_temp *temp, const I *from, I n)
 {
 	MPI_Aint *to = weft_f_temp_get(temp, n, sizeof(*to));
 
@@ -89,7 +89,7 @@ OLD(type_hindexed, HINDEXED)
 			     (void *)newtype, (void *)ierror));
 	struct weft_f_temp temp;
 	weft_f_temp_open(&temp);
-	MPI_Aint *at = addresses(&temp, displacements, *count);
+	MPI_Aint *at = addresses_of(&temp, displacements, *count);
 	if (at)
 		ENTRY(type_create_hindexed)(count, lengths, at, oldtype, newtype, ierror);
 	else
@@ -106,7 +106,7 @@ OLD(type_struct, STRUCT)
 			   (void *)newtype, (void *)ierror));
 	struct weft_f_temp temp;
 	weft_f_temp_open(&temp);
-	MPI_Aint *at = addresses(&temp, displacements, *count);
+	MPI_Aint *at = addresses_of(&temp, displacements, *count);
 	if (at)
 		ENTRY(type_create_struct)(count, lengths, at, types, newtype, ierror);
 	else

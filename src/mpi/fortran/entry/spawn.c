@@ -22,7 +22,7 @@ static bool is_blank(const char *text, size_t len)
 }
 
 /* The texts at text, text + step, ... up to a blank one, as C has them. */
-static char **list(struct weft_f_temp *temp, const char *text, size_t len, size_t step)
+static char **texts_of(struct weft_f_temp *temp, const char *text, size_t len, size_t step)
 {
 	int64_t n = 0;
 
@@ -55,7 +55,7 @@ void ENTRY(comm_spawn)(const char *command, const char *argv, const I *maxprocs,
 	char *command_c = weft_f_string(&temp, command, command_len, true),
 	     **argv_c = MPI_ARGV_NULL;
 	if ((const void *)argv != (const void *)weft_f_argv_null_ && is_root(comm_c, *root))
-		argv_c = list(&temp, argv, argv_len, argv_len);
+		argv_c = texts_of(&temp, argv, argv_len, argv_len);
 	int *codes = codes_of(&temp, array_of_errcodes, *maxprocs);
 	int code = temp.failed ? weft_f_no_memory()
 			       : CALL(Comm_spawn)(command_c, argv_c, weft_f_int(*maxprocs),
@@ -92,8 +92,8 @@ static void commands_in(struct commands *c, struct weft_f_temp *temp, int64_t n,
 	/* The first index of array_of_argv says the command, so one command's texts lie n apart. */
 	c->argvs = weft_f_temp_get(temp, n, sizeof(*c->argvs));
 	for (int64_t k = 0; c->argvs && k < n; k++)
-		c->argvs[k] =
-			list(temp, argvs + (size_t)k * argv_len, argv_len, (size_t)n * argv_len);
+		c->argvs[k] = texts_of(temp, argvs + (size_t)k * argv_len, argv_len,
+				       (size_t)n * argv_len);
 }
 
 void ENTRY(comm_spawn_multiple)(const I *count, const char *array_of_commands,
