@@ -6,14 +6,21 @@
  *           that computes, and beside it to the return of MPI_Recv in a rank that waits.
  * Bound     same core: a call of a function; from the background: waking a thread (4 to 5 us on a core that computes) and
  *           the message itself.
+ *           The row "wake-up beside a computation" is that bound here and now: a thread of the receiving rank sleeps in a
+ *           futex, with the short slice that weft's threads ask for, and the sender wakes it by the kernel alone.
  * Method    Same core: generalized requests, each completed by the thread itself; the callback runs in the call that completes
  *           it.  Two looks at the clock are taken off.  Background: the sender writes the clock into its message;
  *           the receiver makes no MPI call until the callback has run.  Medians.
  */
 #include "bench_mpi.h"
 #include <mpi-ext.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MANY = 4000 };
 
@@ -123,6 +130,88 @@ static void background(MPI_Request *cont, int n)
 		bench_row(cont ? "callback beside a computation" : "MPI_Recv", "delay", "us", t);
 }
 
+/* ---- what the kernel takes ---------------------------------------------------------------- */
+
+struct mailbox {
+	_Atomic uint32_t x_word; /* sender adds; the sleeper waits for it to change */
+	double sent;
+};
+
+static void ask_for_short_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} a = {.size = sizeof a, .policy = SCHED_OTHER, .runtime = 100000};
+
+	(void)syscall(SYS_sched_setattr, 0, &a, 0); /* kernels before 6.12 ignore the slice */
+}
+
+static int floor_rounds;
+
+static void *sleep_in_kernel(void *arg)
+{
+	struct mailbox *box = arg;
+
+	ask_for_short_slice();
+	for (uint32_t seen = 0; seen < (uint32_t)floor_rounds;) { /* ends: so many messages */
+		(void)syscall(SYS_futex, &box->x_word, FUTEX_WAIT, seen, NULL, NULL, 0);
+		uint32_t now = atomic_load_explicit(&box->x_word, memory_order_acquire);
+		if (now == seen)
+			continue;
+		seen = now;
+		arrived(0, NULL);
+	}
+	return NULL;
+}
+
+/* As background(), without a message: the sender's store, FUTEX_WAKE, the sleeper's first line. */
+static void kernel_floor(int n)
+{
+	static double us[MANY];
+	struct mailbox *box;
+	pthread_t sleeper;
+	MPI_Aint bytes;
+	MPI_Win win;
+	int unit;
+
+	MPI_Win_allocate_shared(bench_rank ? 0 : 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &box,
+				&win);
+	MPI_Win_shared_query(win, 0, &bytes, &unit, &box);
+	if (bench_rank == 0)
+		atomic_store_explicit(&box->x_word, 0, memory_order_relaxed);
+	floor_rounds = n;
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (bench_rank == 1 && pthread_create(&sleeper, NULL, sleep_in_kernel, box))
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	for (int i = 0; i < n; i++) {
+		if (bench_rank == 1)
+			atomic_store_explicit(&x_ran, 0, memory_order_relaxed);
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (bench_rank == 0) {
+			rest(300);
+			box->sent = bench_now_us();
+			atomic_fetch_add_explicit(&box->x_word, 1, memory_order_release);
+			(void)syscall(SYS_futex, &box->x_word, FUTEX_WAKE, 1, NULL, NULL, 0);
+			continue;
+		}
+		/* Ends with the wake-up. */
+		while (!atomic_load_explicit(&x_ran, memory_order_acquire))
+			bench_compute(100);
+		us[i] = ran_us - box->sent;
+	}
+	if (bench_rank == 1)
+		pthread_join(sleeper, NULL);
+	double t = bench_rank ? median_of(us, n) : 0;
+	MPI_Bcast(&t, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+	MPI_Win_free(&win);
+	if (bench_rank == 0)
+		bench_row("wake-up beside a computation", "delay", "us", t);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Request here, any;
@@ -139,6 +228,7 @@ int main(int argc, char **argv)
 	if (bench_rank == 0)
 		same_core(here, bench_quick ? 500 : MANY);
 	background(NULL, bench_quick ? 100 : 1000);
+	kernel_floor(bench_quick ? 100 : 1000);
 	background(&any, bench_quick ? 100 : 1000);
 	MPI_Request_free(&here);
 	MPI_Request_free(&any);

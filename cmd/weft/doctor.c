@@ -43,6 +43,7 @@ static void add_wait(struct weft_doctor_rank *r, const struct weft_wait_note *at
 		w.note.form = WEFT_WAIT_OTHER;
 		w.note.name = NULL;
 		w.note.size = 0;
+		w.note.others = 0;
 	}
 	if (w.note.name)
 		weft_cmd_fetch_text(r->pid, (uint64_t)(uintptr_t)w.note.name, w.comm,
@@ -245,6 +246,8 @@ static void print_for(const struct weft_doctor_wait *w)
 	} else if (n->process >= 0) {
 		printf(" at rank %d", n->rank);
 	}
+	if (w->what.any && n->others > 0)
+		printf(", or for one of %d other request%s", n->others, n->others > 1 ? "s" : "");
 	if (n->name)
 		printf(w->comm[0] ? ", on %s" : ", on an unnamed communicator", w->comm);
 	if (n->name && !w->comm[0])
@@ -301,7 +304,7 @@ static void print_cycle(struct weft_doctor_job *j, int stuck)
 		int to = weft_doctor_waits_for(j, weft_doctor_find(j, path[i]), &w);
 		printf("%s rank %d waits for rank %d (%s", i > begin ? "," : "", path[i], to,
 		       w->call);
-		if (w->note.form != WEFT_WAIT_ALL && w->note.tag >= 0)
+		if (w->note.form != WEFT_WAIT_ALL && w->note.tag >= 0 && !w->note.others)
 			printf(", tag %d", w->note.tag);
 		printf(w->comm[0] ? ", on %s)" : ")", w->comm);
 	}

@@ -2,8 +2,8 @@
 /*
  * doctor_graph.c - a deadlock: the largest set of ranks each of which waits, and for ranks of the set alone.
  *
- * A thread that waits for one rank needs that one; for any rank: one of them; in a collective: every member, and
- * those that are in the same one are no hindrance.  A rank is in the set if all its waits are hopeless.
+ * A thread that waits for one rank needs that one; for any rank, or for any of several requests: one of them; in a
+ * collective: every member, and those that are in the same one are no hindrance.  A rank is in the set if all its waits are hopeless.
  */
 #include <string.h>
 #include "doctor.h"
@@ -66,7 +66,7 @@ static int hopeless(struct weft_doctor_job *j, const struct weft_doctor_rank *r,
 		    const struct weft_doctor_wait *w)
 {
 	int found = -1;
-	if (w->note.form == WEFT_WAIT_OTHER || w->what.any)
+	if (w->note.form == WEFT_WAIT_OTHER || w->note.hope)
 		return -1;
 	if (w->note.process >= 0)
 		return stuck(j, w->note.process) ? w->note.process : -1;

@@ -19,6 +19,7 @@
 
 #define WEFT_WAIT_LIVE "waits"
 #define WEFT_WAIT_JOB 64
+#define WEFT_WAIT_FEW 6
 
 enum weft_wait_form {
 	WEFT_WAIT_OTHER,
@@ -51,6 +52,10 @@ struct weft_wait_note {
 	const char *name;   /* of the communicator */
 	uint32_t id;        /* of the communicator, the same on all members */
 	uint32_t collected; /* collectives that it has begun */
+	/* Of a call that one of several requests ends (call->any): */
+	bool hope;  /* one of them may end by something else than what the ranks below do */
+	int others; /* requests beyond the one that is described */
+	int few[WEFT_WAIT_FEW]; /* member, if the requests concern but few ranks */
 	/* Its call may not end by itself: when it has slept so long, the layer that understands it is told
 	 * (weft_wait_note_set_hooks), again and again, each time after twice as long.  0: never. */
 	uint64_t patience_ns;

@@ -146,6 +146,18 @@ says 'rank 2, process|main thread waits in MPI_(Reduce|Barrier) for the other me
 ! grep -q deadlock "$work/out" || fail "passed"
 echo >&9
 over
+# One of several requests is enough: hopeless if all of them are.
+begins any_ring 3
+says 'main thread waits in MPI_Waitany for a message from rank [0-2], tag 7, or for one of 1 other request, on the ring, since' 3 3
+says 'deadlock of all ranks: rank . waits for rank . .MPI_Waitany' 1 3
+over
+begins any_late 3
+says 'main thread waits in MPI_Waitsome for a message from rank [0-2], tag 7, or for one of 1 other request, on MPI_COMM_WORLD' 2 0
+! grep -q deadlock "$work/out" || fail "any_late"
+echo >&9
+exec 9>&-
+wait $job || fail "any_late does not end"
+job=
 # Windows: a fence that a member does not reach; a lock that a member holds.
 begins window_absent 3
 says 'main thread waits in MPI_(Win_fence for the other members, on table|Barrier for the other members, on MPI_COMM_WORLD), since' 3 3

@@ -377,6 +377,38 @@ static void absent(void)
 }
 
 /* Rank 0 computes until it is told to go on: no deadlock. */
+/* Each rank waits for a message of one of the others, or of its left neighbour on another communicator. */
+static void any_ring(void)
+{
+	MPI_Request r[3] = {MPI_REQUEST_NULL};
+	int x[2], which;
+	MPI_Comm c = named("the ring");
+	OK(MPI_Irecv(&x[0], 1, MPI_INT, (rank + 1) % size, 7, c, &r[1]));
+	OK(MPI_Irecv(&x[1], 1, MPI_INT, (rank + size - 1) % size, 8, MPI_COMM_WORLD, &r[2]));
+	OK(MPI_Waitany(3, r, &which, MPI_STATUS_IGNORE));
+}
+
+/* The same, but rank 1 has a request that rank 0, which reads, will complete: the others follow. */
+static void any_late(void)
+{
+	MPI_Request r[2];
+	MPI_Status st[2];
+	char c;
+	int x[2], which[2], n;
+	if (rank == 0)
+		CHECK(read(0, &c, 1) >= 0);
+	OK(MPI_Irecv(&x[0], 1, MPI_INT, (rank + size - 1) % size, 7, MPI_COMM_WORLD, &r[0]));
+	OK(MPI_Irecv(&x[1], 1, MPI_INT, rank == 1 ? 0 : 1, 8, MPI_COMM_WORLD, &r[1]));
+	if (rank == 0)
+		OK(MPI_Send(&rank, 1, MPI_INT, 1, 8, MPI_COMM_WORLD));
+	OK(MPI_Waitsome(2, r, &n, which, st));
+	for (int i = 0; rank == 1 && i < size; i++)
+		if (i != rank)
+			OK(MPI_Send(&rank, 1, MPI_INT, i, 8, MPI_COMM_WORLD));
+	OK(MPI_Send(&rank, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD));
+	OK(MPI_Waitall(2, r, st));
+}
+
 static void late(void)
 {
 	char c;
@@ -548,6 +580,8 @@ int main(int argc, char **argv)
 		   {"operations", operations},
 		   {"absent", absent},
 		   {"late", late},
+		   {"any_ring", any_ring},
+		   {"any_late", any_late},
 		   {"crossed", crossed},
 		   {"window_right", window_right},
 		   {"window_fence", window_fence},

@@ -71,6 +71,58 @@ static void note_window(struct weft_wait_note *n)
 		n->form = WEFT_WAIT_ALL;
 }
 
+/* Enters the processes that request r waits for.  False: they are not known, or too many. */
+static bool enter_peers(struct weft_wait_note *n, int *few, const struct weft_mpi_request *r)
+{
+	struct weft_mpi_comm *c = r->comm;
+	bool one = r->peer >= 0;
+	if (one && r->peer >= c->peers)
+		return false;
+	for (int i = one ? r->peer : 0; i < (one ? r->peer + 1 : c->peers); i++) {
+		int k = 0, process = weft_mpi_comm_peer(c, i);
+		while (k < *few && n->few[k] != process)
+			k++;
+		if (k == WEFT_WAIT_FEW)
+			return false;
+		n->few[k] = process;
+		*few += k == *few;
+	}
+	return true;
+}
+
+/* One of several requests is enough, and r is the first that is not over: all ranks that one of them waits for. */
+static void note_any(struct weft_wait_note *n, struct weft_mpi_request *r, int count)
+{
+	const MPI_Request *q = n->object;
+	struct weft_mpi_comm *c = r->comm;
+	int few = 0, pending = 0;
+	bool fits = true, same = true;
+	for (int i = 0; i < count; i++) {
+		r = (struct weft_mpi_request *)weft_mpi_object_find_dynamic(
+			(uint64_t)(uintptr_t)q[i], WEFT_MPI_REQUEST);
+		if (!r || !r->active || (r->ops->by_core && weft_mpi_request_done(r)))
+			continue;
+		pending++;
+		if (!r->ops->by_core || !r->comm ||
+		    (r->comm->group->domain && r->comm->group->domain != weft_mpi_home)) {
+			n->hope = true;
+			continue;
+		}
+		fits = fits && enter_peers(n, &few, r);
+		same = same && r->comm == c;
+	}
+	n->others = pending - 1;
+	/* More ranks than fit: all members of the communicator, if it is the same for all. */
+	n->hope = n->others > 0 && (n->hope || (!fits && !same));
+	if (n->hope || n->others < 1)
+		return;
+	if (fits) {
+		n->member = n->few;
+		n->size = few;
+	}
+	n->process = -1;
+}
+
 /* Returns the communicator whose members may be asked; NULL: none. */
 static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 {
@@ -82,6 +134,8 @@ static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 	n->member = NULL;
 	n->name = NULL;
 	n->id = n->collected = 0;
+	n->hope = false;
+	n->others = 0;
 	if (n->form == WEFT_WAIT_FENCE || n->form == WEFT_WAIT_WINDOW) {
 		note_window(n);
 		return NULL;
@@ -98,6 +152,8 @@ static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 		if (!r || !r->active || (r->ops->by_core && weft_mpi_request_done(r)))
 			continue;
 		note_request(n, r);
+		if (n->call->any)
+			note_any(n, r, count);
 		return r->comm;
 	}
 	n->form = WEFT_WAIT_OTHER;
