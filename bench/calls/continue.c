@@ -82,7 +82,7 @@ static void same_core(MPI_Request cont, int n)
 		ns[i] = (ran_us - begin) * 1e3;
 		look[i] = (b - a) * 1e3;
 	}
-	bench_row("same core", "delay", "ns", median_of(ns, n) - median_of(look, n));
+	bench_row("same core", "own delay", "ns", median_of(ns, n) - median_of(look, n));
 }
 
 static void rest(double us)

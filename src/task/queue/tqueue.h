@@ -23,6 +23,7 @@
 #ifndef WEFT_TQUEUE_H
 #define WEFT_TQUEUE_H
 
+#include <stddef.h>
 #include <stdio.h>
 #include "base/assert.h"
 #include "base/base.h"
@@ -43,19 +44,23 @@ struct weft_tqueue {
 	_Atomic uint32_t x_parent_visits; /* of the parent, as we last saw them */
 	_Atomic uint32_t x_skip;          /* visits until we look again whether siblings go there */
 	_Atomic uint32_t x_skip_next;     /* how many that will be the next time */
-	uint32_t shards;                  /* I: how many of sub are in use */
 	struct weft_list main;            /* M: by priority, then in order of submission */
 	/* M: the last task of some priorities, so that very many are no hindrance */
 	struct weft_task *last[WEFT_TQUEUE_LASTS];
-	int place;                 /* I: number in the tree */
 	struct weft_tqueue *older; /* I, of the root: those of another tree, before */
 	/* Submitters and takers: a task that came to an empty queue, without any mask. */
 	alignas(WEFT_CACHELINE) _Atomic(struct weft_task *) x_slot;
 	_Atomic uint32_t x_main; /* M: tasks in main; read without the mask as a hint */
 	_Atomic uint32_t x_once; /* M: of these, tasks that any thread may run and finish */
+	/* Read by each submission, so here, where no empty visit writes. */
+	uint32_t shards; /* I: how many of sub are in use */
+	int place;       /* I: number in the tree */
 	/* Submitters push, each thread into one of them, holder of the mask pops. */
 	struct weft_mpsc sub[WEFT_TQUEUE_SHARDS];
 };
+_Static_assert(offsetof(struct weft_tqueue, place) / WEFT_CACHELINE ==
+		       offsetof(struct weft_tqueue, x_slot) / WEFT_CACHELINE,
+	       "a submission to an empty queue reads one line of it");
 
 /* Puts t there; false: it is taken. */
 static inline bool weft_task_tqueue_slot_put(struct weft_tqueue *q, struct weft_task *t)
