@@ -122,10 +122,10 @@ enum {
 };
 
 /* The communicator of ctx, in such a message. */
-const char *weft_coll_comm_name(const struct weft_ctx *ctx);
+const char *weft_coll_comm_name(struct weft_ctx *ctx);
 /* One line: the calling rank's collective met a message that is not of it, from that process. */
-void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int tag,
-			    int process) __attribute__((cold));
+void weft_coll_report_stray(struct weft_ctx *ctx, enum weft_coll_kind kind, int tag, int process)
+	__attribute__((cold));
 
 /* Is that the status of a message that is no part of the collective, nor a sign of a failure? */
 static inline bool weft_coll_is_stray(weft_err judged, const struct weft_status *st,

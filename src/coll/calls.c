@@ -283,8 +283,7 @@ void weft_coll_calls_failed(const struct weft_ctx *ctx, int tag, bool all)
 		atomic_store_explicit(&c->x_ended, ENDED | number, memory_order_seq_cst);
 }
 
-void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind, int tag,
-			    int process)
+void weft_coll_report_stray(struct weft_ctx *ctx, enum weft_coll_kind kind, int tag, int process)
 {
 	const char *check = weft_setting_str(WEFT_SET_CHECK);
 	bool checking = check && strcmp(check, "0") != 0;
@@ -298,7 +297,7 @@ void weft_coll_report_stray(const struct weft_ctx *ctx, enum weft_coll_kind kind
 
 /* ---- hearing ------------------------------------------------------------------------------------ */
 
-static void report_mismatch(struct weft_coll_calls *c, const struct weft_ctx *ctx, int peer,
+static void report_mismatch(struct weft_coll_calls *c, struct weft_ctx *ctx, int peer,
 			    uint32_t number, uint8_t mine, uint8_t theirs)
 {
 	/* Once for each. */

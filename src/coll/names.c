@@ -37,8 +37,9 @@ const char *weft_coll_kind_name(uint32_t kind)
 	return kind < WEFT_COLL_KIND_COUNT ? names[kind] : "something else";
 }
 
-const char *weft_coll_comm_name(const struct weft_ctx *ctx)
+const char *weft_coll_comm_name(struct weft_ctx *ctx)
 {
-	const char *name = weft_comm_ctx_name(ctx);
+	static _Thread_local char name[WEFT_COMM_NAME];
+	weft_comm_ctx_name(ctx, name, sizeof name);
 	return name[0] ? name : "an unnamed communicator";
 }

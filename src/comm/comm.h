@@ -161,8 +161,9 @@ void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority);
 void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name);
 /* Its number, the same on all members. */
 uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx);
-/* That name; "" without one. */
-const char *weft_comm_ctx_name(const struct weft_ctx *ctx);
+/* That name, cut to size; "" without one.  Any thread, also while ctx is closed. */
+#define WEFT_COMM_NAME 136 /* size of such a text: a name of MPI's, and some */
+void weft_comm_ctx_name(struct weft_ctx *ctx, char *text, size_t size);
 /*
  * Messages of ctx with that tag are heard instead of kept when no receive waits for them: by the poller, in
  * whose call `hear` runs (it may start operations, and may not wait).  Set once, of memory from malloc that is

@@ -22,7 +22,9 @@ void weft_comm_sign_compare(const struct weft_req *recv, int peer, int tag, uint
 	 * all the same can be compared. */
 	if (mixed ? !whole : theirs >> 24 == ours >> 24)
 		return;
-	if (weft_comm_sign_differs)
-		weft_comm_sign_differs(recv, weft_comm_ctx_name(v->entry.node.ctx), peer, tag,
-				       bytes, theirs, ours);
+	if (weft_comm_sign_differs) {
+		char name[WEFT_COMM_NAME];
+		weft_comm_ctx_name(v->entry.node.ctx, name, sizeof name);
+		weft_comm_sign_differs(recv, name, peer, tag, bytes, theirs, ours);
+	}
 }

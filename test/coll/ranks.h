@@ -169,10 +169,10 @@ uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx)
 	return (uint32_t)ctx->rank;
 }
 
-const char *weft_comm_ctx_name(const struct weft_ctx *ctx)
+void weft_comm_ctx_name(struct weft_ctx *ctx, char *text, size_t size)
 {
-	(void)ctx;
-	return "";
+	(void)ctx, (void)size;
+	text[0] = 0;
 }
 
 struct weft_core *weft_comm_ctx_core(const struct weft_ctx *ctx)

@@ -6,6 +6,7 @@
  * first, and stays: an arrival that has looked it up needs no protection against its closing, and
  * an id may be opened again.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "comm/core.h"
@@ -113,7 +114,9 @@ void weft_comm_ctx_priority(struct weft_ctx *ctx, int priority)
 
 void weft_comm_ctx_set_name(struct weft_ctx *ctx, const char *name)
 {
+	weft_comm_spin_lock(&ctx->lock);
 	ctx->name = name;
+	weft_comm_spin_unlock(&ctx->lock);
 }
 
 bool weft_comm_ctx_peer_down(const struct weft_ctx *ctx, int peer)
@@ -143,9 +146,12 @@ uint32_t weft_comm_ctx_id(const struct weft_ctx *ctx)
 	return ctx->id;
 }
 
-const char *weft_comm_ctx_name(const struct weft_ctx *ctx)
+void weft_comm_ctx_name(struct weft_ctx *ctx, char *text, size_t size)
 {
-	return ctx->name ? ctx->name : "";
+	weft_assert(size);
+	weft_comm_spin_lock(&ctx->lock);
+	snprintf(text, size, "%s", ctx->name ? ctx->name : "");
+	weft_comm_spin_unlock(&ctx->lock);
 }
 
 void weft_comm_msg_drop(struct weft_msg *m)
@@ -191,7 +197,7 @@ void weft_comm_ctx_end(struct weft_ctx *ctx, const struct weft_comm_tags *tags)
 void weft_comm_ctx_close(struct weft_ctx *ctx)
 {
 	weft_comm_ctx_end(ctx, NULL);
-	ctx->name = NULL;
+	weft_comm_ctx_set_name(ctx, NULL);
 	/* Relaxed: as in open. */
 	atomic_store_explicit(&ctx->x_open, false, memory_order_relaxed);
 }

@@ -51,7 +51,7 @@ struct weft_ctx {
 	struct weft_entry *wild_head, *wild_tail; /* L: posted wildcards */
 	struct weft_msg *all_head, *all_tail;     /* L: messages in lists */
 	struct weft_probe_waiter *probes;         /* L */
-	const char *name;                         /* its opener's; NULL: none */
+	const char *name;                         /* under lock: its opener's; NULL: none */
 	_Atomic(struct weft_comm_ear *) x_ear;    /* stays once it is there; or NULL */
 	/* Pages whose place another one has: they lie where a row and a column meet. */
 	_Atomic uint64_t x_rows, x_columns;
