@@ -16,7 +16,6 @@
 #include <mpi-ext.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -137,26 +136,13 @@ struct mailbox {
 	double sent;
 };
 
-static void ask_for_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} a = {.size = sizeof a, .policy = SCHED_OTHER, .runtime = 100000};
-
-	(void)syscall(SYS_sched_setattr, 0, &a, 0); /* kernels before 6.12 ignore the slice */
-}
-
 static int floor_rounds;
 
 static void *sleep_in_kernel(void *arg)
 {
 	struct mailbox *box = arg;
 
-	ask_for_short_slice();
+	bench_ask_short_slice();
 	for (uint32_t seen = 0; seen < (uint32_t)floor_rounds;) { /* ends: so many messages */
 		(void)syscall(SYS_futex, &box->x_word, FUTEX_WAIT, seen, NULL, NULL, 0);
 		uint32_t now = atomic_load_explicit(&box->x_word, memory_order_acquire);

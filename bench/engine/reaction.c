@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <weft/source.h>
 
 #define SAMPLES_MAX 4000
@@ -69,15 +68,8 @@ static bool there(struct weft_event *ev)
 /* As the engine's own thread sleeps, without an engine. */
 static void *bare(void *arg)
 {
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} a = {.size = sizeof a, .runtime = 100000};
 	struct pollfd p = {.fd = bell, .events = POLLIN};
-	(void)syscall(SYS_sched_setattr, 0, &a, 0);
+	bench_ask_short_slice();
 	while (!stop)
 		if (poll(&p, 1, 100) == 1 && drain())
 			(void)there(NULL);

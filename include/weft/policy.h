@@ -33,7 +33,8 @@ struct weft_wait_load {
 	uint64_t learned_ns; /* looking for so long has paid there, or may */
 	int ranks, cores;    /* of the job on this host, and the cores that they share */
 	int quota;           /* cores that the control group gives; 0: no limit */
-	bool preempted; /* this waiter lost its core to strangers, lately, and its turn is over */
+	/* It lost its core to strangers, lately, its turn is over, and polling has not paid there. */
+	bool preempted;
 };
 
 struct weft_wait_plan {

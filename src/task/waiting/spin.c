@@ -41,9 +41,9 @@
 #define QUEUED_SHARE 5         /* a fifth of its time in the queue: they are still there */
 #define SITE_BITS 6            /* a program waits in a dozen places or two */
 #define SITES (1u << SITE_BITS)
-#define VAIN_MOST                                                                                  \
-	3 /* spins in a row that were in vain among strangers: then a place sleeps at once */
-#define VAIN_PROBE 16 /* but for every so-manieth wait */
+/* Among strangers: so many spins in a row in vain, and a place sleeps at once, but for each so-manieth wait. */
+#define VAIN_MOST 3
+#define VAIN_PROBE 16
 
 static _Atomic uint32_t x_spin_ns =
 	SPIN_MAX_NS;                       /* all places together: for a wait that does not learn */

@@ -5,9 +5,9 @@
  * The kernel gives every thread its share.  A thread that looks for messages until the core is taken away
  * has run ahead of the others by a tick of the kernel, 4 ms, and then waits for that times their
  * number.  So a turn ends sooner, and by itself: the waiter looks for as long as WEFT_TURN_NS says,
- * then sleeps whenever it must wait, unless its place is one where polling pays (spin.c).  From then until the wait is over it has a short slice of the
- * kernel's, as the engine's threads have, so that it is let in soon after it is owed the core; what
- * computes has its own.
+ * then sleeps whenever it must wait, unless its place is one where polling pays (spin.c).  From then
+ * until the wait is over it has a short slice of the kernel's, as the engine's threads have, so that it
+ * is let in soon after it is owed the core; what computes has its own.
  *
  * Callers   the waiting thread.
  * Bound     four system calls per wait that sleeps; only where the core was taken away lately.
