@@ -5,11 +5,11 @@
  * limit latency shm          a slot of one cache line with its own sequence number, there and back;
  *                            above 56 bytes: copied in and out through shared memory up to
  *                            4 KiB, fetched by process_vm_readv (one copy) from there on
- * limit latency|rate|bandwidth|overlap socket [listen ADDRESS | connect ADDRESS]
+ * limit latency|rate|bandwidth|overlap|hidden socket [listen ADDRESS | connect ADDRESS]
  *                            a TCP socket: polling send and recv; windows of 64 small messages in
  *                            one send each, packed without any head, and an answer; one long
  *                            stream; and a helper thread that sends or receives while the main
- *                            thread computes
+ *                            thread computes (hidden: 1 MiB, one way and both)
  * limit waiters futex        N threads on one core hand a token around, see threads/relay.h
  * limit rate shm             windows of 64 through the lines of weft's ring, see limit_rate.h
  * limit load shm             1 MiB in turn beside N computing threads, see overlap/load_limit.h
@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -179,6 +180,32 @@ static void read_all(void *buf, size_t bytes, int flags)
 	}
 }
 
+/* bytes out and bytes in, whichever the socket takes or has; sleeps in between. */
+static void exchange_all(const char *out, char *in, size_t bytes)
+{
+	for (size_t sent = 0, got = 0; sent < bytes || got < bytes;) {
+		struct pollfd at = {sock, 0, 0};
+		if (sent < bytes)
+			at.events |= POLLOUT;
+		if (got < bytes)
+			at.events |= POLLIN;
+		if (poll(&at, 1, -1) < 0 && errno != EINTR)
+			die("poll");
+		ssize_t n = at.revents & POLLOUT ? send(sock, out + sent, bytes - sent,
+							MSG_NOSIGNAL | MSG_DONTWAIT)
+						 : 0;
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			die("send");
+		sent += n > 0 ? (size_t)n : 0;
+		n = at.revents & POLLIN ? recv(sock, in + got, bytes - got, MSG_DONTWAIT) : 1;
+		if (n == 0)
+			errno = ECONNRESET;
+		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+			die("recv");
+		got += at.revents & POLLIN && n > 0 ? (size_t)n : 0;
+	}
+}
+
 static void connect_socket(const char *address, int listening)
 {
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(PORT)};
@@ -310,8 +337,9 @@ static struct helper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	char *buf;
-	int bytes; /* >0: to do.  0: done.  -1: end. */
-} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0};
+	int bytes;     /* >0: to do.  0: done.  -1: end. */
+	int both_ways; /* each side sends and receives; buf holds both */
+} helper = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, 0, 0};
 
 static void *helper_main(void *arg)
 {
@@ -321,7 +349,9 @@ static void *helper_main(void *arg)
 		if (helper.bytes > 0) {
 			int bytes = helper.bytes;
 			pthread_mutex_unlock(&helper.lock);
-			if (sender)
+			if (helper.both_ways)
+				exchange_all(helper.buf, helper.buf + bytes, (size_t)bytes);
+			else if (sender)
 				write_all(helper.buf, (size_t)bytes);
 			else
 				read_all(helper.buf, (size_t)bytes, 0);
@@ -391,22 +421,40 @@ static double slower(double us)
 	return us > other ? us : other;
 }
 
+static const struct exchange_ops by_helper = {sync_both, helper_give, helper_wait,
+					      answer,    tell,        slower};
+
 static void run_socket_overlap(void)
 {
-	static const struct exchange_ops by_socket = {sync_both, helper_give, helper_wait,
-						      answer,    tell,        slower};
 	pthread_t thread;
 	if (pthread_create(&thread, NULL, helper_main, NULL) != 0)
 		die("pthread_create");
-	exchange_run(&by_socket, sender, quick);
+	exchange_run(&by_helper, sender, quick);
 	helper_give(NULL, -1);
 	pthread_join(thread, NULL);
+}
+
+/* What a collective of two ranks can hide: each gives the other 1 MiB, or one gives it. */
+static void run_socket_hidden(void)
+{
+	enum { BYTES = 1 << 20 };
+	char *buf = bench_alloc(2 * BYTES);
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, helper_main, NULL) != 0)
+		die("pthread_create");
+	for (helper.both_ways = 0; helper.both_ways < 2; helper.both_ways++) {
+		exchange_what = helper.both_ways ? "both ways" : "one way";
+		exchange_measure(&by_helper, buf, BYTES, EXCHANGE_BOTH, sender, quick ? 11 : 25);
+	}
+	helper_give(NULL, -1);
+	pthread_join(thread, NULL);
+	free(buf);
 }
 
 int main(int argc, char **argv)
 {
 	static const char usage[] =
-		"latency|rate|bandwidth|overlap shm|socket [listen|connect ADDRESS] "
+		"latency|rate|bandwidth|overlap|hidden shm|socket [listen|connect ADDRESS] "
 		"[--quick] | waiters futex [--quick] | load shm [--quick]";
 	void (*run)(void) = NULL;
 	pid_t child = -1;
@@ -433,6 +481,8 @@ int main(int argc, char **argv)
 		run = run_socket_bandwidth;
 	else if (strcmp(argv[1], "overlap") == 0 && !shm)
 		run = run_socket_overlap;
+	else if (strcmp(argv[1], "hidden") == 0 && !shm)
+		run = run_socket_hidden;
 	else
 		bench_usage("limit", argv[1], usage);
 	if (argc == 5) {
