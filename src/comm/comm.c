@@ -37,6 +37,7 @@ static struct weft_comm_end *home;
 static struct weft_comm_end *all; /* all_lock */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*down_hook)(struct weft_core *core, int peer, weft_err err, const char *why);
+static bool (*awaits_hook)(struct weft_core *core, int peer);
 
 /* ---- the engine's side -------------------------------------------------------------------- */
 
@@ -198,6 +199,7 @@ static weft_err choose_strategy(struct weft_core *core)
 static void core_tune(struct weft_core *core)
 {
 	core->down_hook = on_down;
+	core->awaits_hook = awaits_hook;
 	core->credit = (uint64_t)weft_setting_int(WEFT_SET_EAGER_CREDIT);
 	core->rtr = weft_setting_bool(WEFT_SET_RTR);
 	core->poll = engine_poll;
@@ -474,6 +476,11 @@ void weft_comm_set_down_hook(void (*hook)(struct weft_core *core, int peer, weft
 					  const char *why))
 {
 	down_hook = hook;
+}
+
+void weft_comm_set_awaits_hook(bool (*hook)(struct weft_core *core, int peer))
+{
+	awaits_hook = hook;
 }
 
 weft_err weft_comm_ctx_open(struct weft_core *core, uint32_t id, struct weft_ctx **ctx_p)

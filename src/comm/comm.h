@@ -143,6 +143,8 @@ void weft_comm_trace_changed(void);
 /* Called once per lost peer, from progress; set by mpi/ before start. */
 void weft_comm_set_down_hook(void (*hook)(struct weft_core *core, int peer, weft_err err,
 					  const char *why));
+/* Likewise; asked from progress: does the layer wait for something of peer that is not in comm/? */
+void weft_comm_set_awaits_hook(bool (*hook)(struct weft_core *core, int peer));
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 /* Messages for an id that is not open yet wait for it.  id: agreed among the members; with the bit

@@ -48,6 +48,8 @@ struct weft_core {
 	void (*peer_down)(struct weft_core *core, int peer, weft_err err, const char *why);
 	/* Set before rails are opened. */
 	void (*down_hook)(struct weft_core *core, int peer, weft_err err, const char *why);
+	/* Set likewise; or NULL: does a layer above wait for something of peer? */
+	bool (*awaits_hook)(struct weft_core *core, int peer);
 	int (*poll)(void *arg);                             /* one round of progress */
 	void (*wait)(void *arg, struct weft_completion *c); /* until c is done */
 	void *hook_arg;

@@ -11,6 +11,7 @@
 #include "comm/recv/arrival.h"
 #include "comm/recv/inbound.h"
 #include "comm/recv/rx_stream.h"
+#include "comm/rested_peer.h"
 #include "comm/send/pack.h"
 #include "comm/send/send_ref.h"
 #include "task/task.h"
@@ -50,6 +51,13 @@ static void on_down(void *arg, int peer, weft_err err, const char *why)
 	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
 	if (g)
 		g->core->peer_down(g->core, peer, err, why);
+}
+
+static void on_rests(void *arg, int peer)
+{
+	struct weft_gate *g = weft_comm_inbound_gate(arg, peer);
+	if (g)
+		weft_comm_core_peer_rests(g->core, peer);
 }
 
 static bool on_hold(void *arg, int peer, bool first)
@@ -111,6 +119,7 @@ struct weft_net_events weft_comm_rail_events(struct weft_rail *rail)
 		.sent = on_sent,
 		.ready = on_ready,
 		.down = on_down,
+		.rests = on_rests,
 		.hold = on_hold,
 	};
 }

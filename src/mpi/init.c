@@ -80,6 +80,7 @@ static struct weft_ctx *library_ctx;
 static int start_layers(const struct weft_boot_info **boot_p)
 {
 	weft_comm_set_down_hook(weft_mpi_domain_peer_down);
+	weft_comm_set_awaits_hook(weft_rma_peer_known);
 	weft_err err = weft_rt_start(boot_p);
 	if (err) {
 		/* The layer that failed has said why. */

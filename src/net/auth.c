@@ -283,6 +283,12 @@ weft_err weft_net_auth_step(struct weft_auth *a, char *why, size_t why_size)
 	return a->initiator ? step_initiator(a, why, why_size) : step_acceptor(a, why, why_size);
 }
 
+int weft_net_auth_claim(const struct weft_auth *a)
+{
+	weft_assert(!a->initiator);
+	return a->state > WAIT_HELLO ? (int)get32(a->theirs + AT_SRC) : -1;
+}
+
 void weft_net_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)
 {
 	weft_assert(!a->initiator && a->state == PROVEN);

@@ -84,6 +84,9 @@ static inline bool weft_net_auth_greeted(const struct weft_auth *a)
 	return a->read_total >= WEFT_AUTH_HELLO;
 }
 
+/* Acceptor: the rank that the other side has said it is, which its proof is to show; -1: it has not said. */
+int weft_net_auth_claim(const struct weft_auth *a);
+
 /*
  * out: n bytes (at most 32) that depend on the secret, the label and the data, and tell nothing of the
  * secret.  Any thread.

@@ -84,6 +84,12 @@ struct weft_net_events {
 	void (*down)(void *arg, int peer, weft_err err, const char *why);
 
 	/*
+	 * May be NULL.  The connection has been closed for a while, by both sides, and is made anew when either needs
+	 * it.  From here on the peer's end is not noticed unless expect() is called again.
+	 */
+	void (*rests)(void *arg, int peer);
+
+	/*
 	 * May be NULL; then nothing is held back.  Asked from post, when small packets come right
 	 * after one another: may they be kept, though their posts say DONE, to travel together?
 	 * True: the next poll or arm sends them, and one of these comes soon whatever happens.
@@ -275,8 +281,8 @@ struct weft_driver {
 	 */
 	void (*died)(struct weft_net *net, int peer);
 	/*
-	 * May be NULL; any thread, once per peer.  A receive waits for peer: if it does not connect by itself in a
-	 * while, we do, so that its end comes as down().
+	 * May be NULL; any thread, once per peer, and once more after each rests().  A receive waits for peer: if it does
+	 * not connect by itself in a while, we do, so that its end comes as down().
 	 */
 	void (*expect)(struct weft_net *net, int peer);
 };

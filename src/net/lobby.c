@@ -19,6 +19,7 @@
 #define PATIENCE_MAX 12u
 #define EAGER_LOOKS 8u
 #define EXPECTED_TICK_MS 100u
+#define RESTED_TICK_MS 1000u /* as long as no expected peer is due sooner */
 
 weft_err weft_net_lobby_open(struct weft_lobby *l, const struct weft_lobby_ops *ops, void *arg,
 			     const struct weft_net_job *job, struct weft_hub *hub)
@@ -103,6 +104,13 @@ void weft_net_lobby_unlisten(struct weft_lobby *l, unsigned n)
 	weft_assert(n < l->n_listeners && l->listeners[n] >= 0);
 	close(l->listeners[n]);
 	l->listeners[n] = -1;
+}
+
+void weft_net_lobby_show_out(struct weft_lobby *l, int peer)
+{
+	for (int i = 0; l->n_guests && i < WEFT_LOBBY_GUESTS; i++)
+		if (l->guests[i].fd >= 0 && weft_net_auth_claim(&l->guests[i].auth) == peer)
+			guest_drop(l, &l->guests[i], false);
 }
 
 /* Stops or goes on watching the listeners; the kernel's backlog keeps what comes meanwhile. */
@@ -264,6 +272,8 @@ static void guest_welcome(struct weft_lobby *l, struct weft_lobby_guest *g)
 	}
 	bool full = l->job->callers && !peer;
 	enum weft_auth_verdict verdict = full ? WEFT_AUTH_REFUSE : judge_guest(l, peer);
+	if (g->fd < 0) /* shown out */
+		return;
 
 	weft_net_auth_answer(&g->auth, verdict);
 	/* Eight bytes into a socket that holds none: they always fit. */
@@ -382,5 +392,10 @@ static bool has_deadline(const struct weft_lobby *l)
 
 unsigned weft_net_lobby_tick_ms(const struct weft_lobby *l)
 {
-	return has_deadline(l) ? WEFT_HUB_TICK_MS : l->n_expected ? EXPECTED_TICK_MS : 0;
+	if (has_deadline(l))
+		return WEFT_HUB_TICK_MS;
+	if (!l->n_expected)
+		return 0;
+	return l->expected_ns > weft_clock_ns() + RESTED_TICK_MS * 1000000u ? RESTED_TICK_MS
+									    : EXPECTED_TICK_MS;
 }

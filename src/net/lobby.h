@@ -57,7 +57,7 @@ struct weft_lobby_ops {
 	void (*stale)(void *arg, int peer);
 	/*
 	 * May be NULL.  A linked peer stands at the door: have both agreed to end the connection for a while?  True: the
-	 * driver has asked for it; it ends its side now, by forget() and revive(), if the peer has agreed.
+	 * driver has asked for it; it ends its side now, by forget(), revive() and show_out(), if the peer has agreed.
 	 */
 	bool (*resting)(void *arg, int peer);
 	/* There will be no connection to peer. */
@@ -82,11 +82,14 @@ enum weft_lobby_state {
 
 struct weft_lobby_peer {
 	_Atomic bool x_wanted;   /* set once, by the first poster */
-	_Atomic bool x_expected; /* set once, by the first receive */
+	_Atomic bool x_expected; /* set by the first receive since the last revive() */
 	bool heard_expected;     /* the poller has acted on x_expected */
 	_Atomic bool x_died;     /* set once, when the launcher says that its process has ended */
 	bool heard;              /* the poller has acted on x_wanted */
 	bool dialed;             /* LINKED by our own attempt */
+	bool revived;            /* it has been linked before */
+	bool lacked;             /* an attempt has failed for want of descriptors or memory here */
+	uint8_t probes;          /* dials since a poster wanted it last, of an expected peer */
 	bool refused;            /* GONE because no process listens there any more */
 	bool connected; /* the socket's connect() is through: now the peer may take its time */
 	uint8_t state;
@@ -110,6 +113,7 @@ struct weft_lobby {
 	int listeners[WEFT_LOBBY_LISTENERS];
 	unsigned n_listeners, n_guests, n_dials; /* n_dials: peers DIALING or WAITING */
 	unsigned n_expected;                     /* peers EXPECTED */
+	uint64_t expected_ns;                    /* no EXPECTED peer is due before */
 	bool paused, pause_said;
 	uint64_t resume_ns;
 	unsigned eager;      /* looks that are still to follow closely on a guest's arrival */
@@ -149,6 +153,12 @@ void weft_net_lobby_forget(struct weft_lobby *l, int peer);
 
 /* After forget(): a connection may be made again, by either side. */
 void weft_net_lobby_revive(struct weft_lobby *l, int peer);
+
+/*
+ * A connection with peer has just ended by agreement: guests that say they are peer go.  One of them may be the peer's own
+ * attempt from when both sides dialed, which it gave up as that connection came through; else it dials again.
+ */
+void weft_net_lobby_show_out(struct weft_lobby *l, int peer);
 
 /* In a forked child: closes the sockets, touches nothing else. */
 void weft_net_lobby_let_go(const struct weft_lobby *l);

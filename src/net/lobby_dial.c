@@ -23,6 +23,12 @@
 #define ANSWERED_MAX 40u
 /* A peer that lives and sends what a receive waits for has mostly connected by then. */
 #define EXPECTED_NS 150000000u
+/* One that was linked, and rests for want of descriptors: to dial it costs another its connection.  Doubled with each dial that
+ * brought nothing to send. */
+#define RESTED_NS 1000000000u
+#define RESTED_DOUBLINGS 6
+#define LACK_NS                                                                                    \
+	10000000u /* a connection that shall make room does so within some rounds of its peer's */
 #define ADDRESS_NS 2000000u /* between looks for an address that the launcher has been asked for */
 
 static bool is_dialing(const struct weft_lobby_peer *p)
@@ -71,6 +77,13 @@ void weft_net_lobby_revive(struct weft_lobby *l, int peer)
 	p->refused = false;
 	p->began_ns = 0;
 	p->dialed = false;
+	p->revived = true;
+	p->lacked = false;
+	if (p->heard_expected) {
+		p->heard_expected = false;
+		/* Relaxed: a receive that still sees it set is found by the scan that follows (weft_comm_core_peer_rests). */
+		atomic_store_explicit(&p->x_expected, false, memory_order_relaxed);
+	}
 	if (p->heard) {
 		p->heard = false;
 		/* Relaxed: no post is under way. */
@@ -147,12 +160,25 @@ static void attempt_failed(struct weft_lobby *l, int peer, uint64_t wait_ns, boo
 	p->next_ns = now + wait_ns;
 }
 
+static bool is_lack(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 static void attempt_errno(struct weft_lobby *l, int peer, int error)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
 	snprintf(p->why, sizeof p->why, "%s%s", strerror(error),
 		 error == EMFILE ? " (raise ulimit -n)" : "");
-	attempt_failed(l, peer, backoff_ns(p), error == ECONNREFUSED, false);
+	/* For lack of something here, which says nothing of the peer: the same address again, and another one that refuses (a
+	 * process may listen on some of its addresses only) is no end of it. */
+	if (is_lack(error)) {
+		p->lacked = true;
+		p->attempts -= p->attempts > 0;
+		attempt_failed(l, peer, LACK_NS, false, false);
+		return;
+	}
+	attempt_failed(l, peer, backoff_ns(p), error == ECONNREFUSED && !p->lacked, false);
 }
 
 static void dial_step(struct weft_lobby *l, int peer)
@@ -277,6 +303,14 @@ void weft_net_lobby_dial_event(struct weft_lobby *l, int peer)
 	dial_step(l, peer);
 }
 
+/* After which time an expected peer is dialed. */
+static uint64_t expected_ns(const struct weft_lobby_peer *p)
+{
+	if (!p->revived)
+		return EXPECTED_NS;
+	return (uint64_t)RESTED_NS << (p->probes < RESTED_DOUBLINGS ? p->probes : RESTED_DOUBLINGS);
+}
+
 static void take_expected(struct weft_lobby *l, int peer)
 {
 	struct weft_lobby_peer *p = &l->peers[peer];
@@ -287,8 +321,12 @@ static void take_expected(struct weft_lobby *l, int peer)
 	atomic_fetch_sub_explicit(&l->x_wants, 1, memory_order_relaxed);
 	if (p->state != WEFT_LOBBY_IDLE)
 		return;
+	if (!l->n_expected)
+		l->expected_ns = UINT64_MAX;
 	weft_net_lobby_hang_up(l, peer, WEFT_LOBBY_EXPECTED);
-	p->next_ns = weft_clock_ns() + EXPECTED_NS;
+	p->next_ns = weft_clock_ns() + expected_ns(p);
+	if (p->next_ns < l->expected_ns)
+		l->expected_ns = p->next_ns;
 }
 
 void weft_net_lobby_take_wishes(struct weft_lobby *l)
@@ -302,6 +340,7 @@ void weft_net_lobby_take_wishes(struct weft_lobby *l)
 			continue;
 		p->heard = true;
 		atomic_fetch_sub_explicit(&l->x_wants, 1, memory_order_relaxed);
+		p->probes = 0;
 		if (p->state == WEFT_LOBBY_IDLE || p->state == WEFT_LOBBY_EXPECTED)
 			dial_peer(l, i);
 	}
@@ -309,10 +348,18 @@ void weft_net_lobby_take_wishes(struct weft_lobby *l)
 
 void weft_net_lobby_dial_timers(struct weft_lobby *l, uint64_t now)
 {
+	if (!l->n_dials && now < l->expected_ns)
+		return;
+	l->expected_ns = UINT64_MAX;
 	for (int i = 0; i < l->job->size; i++) {
 		struct weft_lobby_peer *p = &l->peers[i];
+		if (p->state == WEFT_LOBBY_EXPECTED && now < p->next_ns &&
+		    p->next_ns < l->expected_ns)
+			l->expected_ns = p->next_ns;
 		if ((!is_dialing(p) && p->state != WEFT_LOBBY_EXPECTED) || now < p->next_ns)
 			continue;
+		if (p->state == WEFT_LOBBY_EXPECTED && p->probes < RESTED_DOUBLINGS)
+			p->probes++;
 		if (p->state != WEFT_LOBBY_DIALING) {
 			dial_peer(l, i);
 			continue;

@@ -87,6 +87,8 @@ void weft_rma_end(void);
 
 /* A peer of core is gone; from progress. */
 void weft_rma_peer_down(struct weft_core *core, int peer);
+/* Is a peer of core member of a window, whose answers may be awaited? */
+bool weft_rma_peer_known(struct weft_core *core, int peer);
 
 /* ---- asking --------------------------------------------------------------------------------- */
 

@@ -382,12 +382,27 @@ void weft_rma_end(void)
 		weft_rma_inbox_close(win);
 }
 
+/* The peer's number in win, or -1. */
+static int rank_of_peer(const struct weft_rma_win *win, const struct weft_core *core, int peer)
+{
+	return win->core == core && peer < win->processes ? win->rank_of[peer] : -1;
+}
+
+bool weft_rma_peer_known(struct weft_core *core, int peer)
+{
+	bool known = false;
+	pthread_mutex_lock(&list_lock);
+	for (struct weft_rma_win *win = list; win && !known; win = win->next)
+		known = rank_of_peer(win, core, peer) >= 0;
+	pthread_mutex_unlock(&list_lock);
+	return known;
+}
+
 void weft_rma_peer_down(struct weft_core *core, int peer)
 {
 	pthread_mutex_lock(&list_lock);
 	for (struct weft_rma_win *win = list; win; win = win->next) {
-		bool known = win->core == core && peer < win->processes;
-		int rank = known ? win->rank_of[peer] : -1;
+		int rank = rank_of_peer(win, core, peer);
 		if (rank < 0)
 			continue;
 		/* LOST -> flush, lock, is_lost.  Carries nothing: what comes later is refused. */

@@ -140,11 +140,56 @@ static void case_expected(void)
 	weft_net_lobby_forget(&l, 2);
 	CHECK_EQ(l.n_expected, 1);
 	CHECK_EQ(l.peers[3].attempts, 0);
-	l.peers[2].next_ns = l.peers[3].next_ns = 1;
+	l.peers[2].next_ns = l.peers[3].next_ns = l.expected_ns = 1;
 	weft_net_lobby_work(&l);
 	CHECK_EQ(l.peers[2].attempts, 0);
 	CHECK_EQ(l.peers[3].state, WEFT_LOBBY_DIALING);
 	CHECK_EQ(l.n_expected, 0);
+	CHECK(weft_net_lobby_counts_right(&l));
+	close(door);
+	end();
+}
+
+/* A connection that rests while a receive waits is made again later, each time twice as late until a sender wants it. */
+static void case_expected_again(void)
+{
+	const uint64_t second = 1000000000u;
+	begin(2);
+	at_once = false;
+	CHECK(weft_net_lobby_expect(&l, 1));
+	weft_net_lobby_work(&l);
+	for (int turn = 0; turn < 10; turn++) {
+		CHECK_EQ(l.n_expected, 1);
+		l.peers[1].next_ns = l.expected_ns = 1;
+		weft_net_lobby_work(&l);
+		CHECK_EQ(l.peers[1].state, WEFT_LOBBY_DIALING);
+		weft_net_lobby_forget(&l, 1);
+		weft_net_lobby_revive(&l, 1);
+		uint64_t now = weft_clock_ns(), wait = second << (turn < 5 ? turn + 1 : 6);
+		CHECK(weft_net_lobby_expect(&l, 1));
+		CHECK(!weft_net_lobby_expect(&l, 1));
+		weft_net_lobby_work(&l);
+		CHECK(l.peers[1].next_ns >= now + wait && l.peers[1].next_ns < now + wait + second);
+		CHECK_EQ(weft_net_lobby_tick_ms(&l), 1000);
+	}
+	CHECK(weft_net_lobby_want(&l, 1));
+	weft_net_lobby_work(&l);
+	weft_net_lobby_forget(&l, 1);
+	weft_net_lobby_revive(&l, 1);
+	uint64_t now = weft_clock_ns();
+	CHECK(weft_net_lobby_expect(&l, 1));
+	weft_net_lobby_work(&l);
+	CHECK(l.peers[1].next_ns >= now + second && l.peers[1].next_ns < now + 2 * second);
+	/* A wish that the poller has not heard yet stays one. */
+	weft_net_lobby_forget(&l, 1);
+	weft_net_lobby_revive(&l, 1);
+	CHECK(weft_net_lobby_expect(&l, 1));
+	weft_net_lobby_forget(&l, 1);
+	weft_net_lobby_revive(&l, 1);
+	CHECK(!weft_net_lobby_expect(&l, 1));
+	weft_net_lobby_work(&l);
+	CHECK_EQ(l.n_expected, 1);
+	CHECK(!weft_net_lobby_wanted(&l));
 	CHECK(weft_net_lobby_counts_right(&l));
 	close(door);
 	end();
@@ -264,6 +309,35 @@ static void case_gone(void)
 	end();
 }
 
+/* Both sides dialed, one connection came through and was then closed by agreement: the attempt that was given up meanwhile
+ * is not taken for a new one, and the peer may come again. */
+static void case_rested(void)
+{
+	struct weft_auth a, b;
+	char why[96];
+	begin(2);
+	CHECK_EQ(weft_net_lobby_listen(&l, door), WEFT_OK);
+	int first = enter(&a, true), other = enter(&b, true);
+	CHECK_EQ(weft_net_auth_step(&a, why, sizeof why), WEFT_AGAIN);
+	look();
+	CHECK_EQ(linked, 1);
+	CHECK_EQ(l.n_guests, 1);
+	/* Its proof was on the way. */
+	CHECK_EQ(weft_net_auth_step(&b, why, sizeof why), WEFT_AGAIN);
+	close(other);
+	weft_net_lobby_forget(&l, 1);
+	weft_net_lobby_revive(&l, 1);
+	weft_net_lobby_show_out(&l, 1);
+	CHECK_EQ(l.n_guests, 0);
+	close(first);
+	first = enter(&a, true);
+	CHECK_EQ(weft_net_auth_step(&a, why, sizeof why), WEFT_AGAIN);
+	look();
+	CHECK_EQ(linked, 2);
+	close(first);
+	end();
+}
+
 static void case_patience(void)
 {
 	struct weft_auth a, b;
@@ -346,10 +420,12 @@ int main(void)
 	weft_log_level = -1; /* the refusals are meant to be logged */
 	case_dials();
 	case_expected();
+	case_expected_again();
 	case_hello_at_once();
 	case_starved();
 	case_own_end();
 	case_gone();
+	case_rested();
 	case_patience();
 	case_calm();
 	case_full();

@@ -106,6 +106,22 @@ void *weft_comm_ids_take(struct weft_ids *t, uint32_t id, int peer)
 	return owner;
 }
 
+bool weft_comm_ids_any(struct weft_ids *t, int peer)
+{
+	weft_comm_spin_lock(&t->lock);
+	uint32_t used = t->used;
+	weft_comm_spin_unlock(&t->lock);
+
+	for (uint32_t i = 0; i < used; i++) {
+		struct weft_ids_slot *s = slot_find(t, i);
+		/* Relaxed: a candidate; peek checks. */
+		if (weft_comm_ids_peek(t, atomic_load_explicit(&s->x_id, memory_order_relaxed),
+				       peer))
+			return true;
+	}
+	return false;
+}
+
 void *weft_comm_ids_take_any(struct weft_ids *t, int peer, uint32_t *from)
 {
 	weft_comm_spin_lock(&t->lock);

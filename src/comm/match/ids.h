@@ -47,6 +47,9 @@ void *weft_comm_ids_peek(struct weft_ids *t, uint32_t id, int peer);
 /* The same, and the id ends.  Of several takers a single one gets the owner. */
 void *weft_comm_ids_take(struct weft_ids *t, uint32_t id, int peer);
 
+/* Is there an id of peer? */
+bool weft_comm_ids_any(struct weft_ids *t, int peer);
+
 /* Ends some id of peer and returns its owner, or NULL when there is none; *from is the scan's
  * position, 0 at first. */
 void *weft_comm_ids_take_any(struct weft_ids *t, int peer, uint32_t *from);

@@ -55,7 +55,7 @@ struct weft_gate {
 	const struct weft_driver *driver;     /* I: NULL: self, or unreachable */
 	struct weft_net *net;                 /* I */
 	_Atomic bool x_down;                  /* P writes */
-	_Atomic bool x_expected;              /* set once: a receive has waited for the peer */
+	_Atomic bool x_expected; /* a receive has waited for the peer since it rested last */
 	size_t eager_max, inline_max, max_payload; /* I */
 	size_t now_end; /* I: shorter messages are over with their post; 0: no driver */
 	/* The driver's, or NULL: it has none, small messages come together first, or each is traced:

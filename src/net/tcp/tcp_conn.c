@@ -144,13 +144,8 @@ int weft_net_tcp_conn_report(struct weft_tcp *t, struct weft_tcp_conn *c,
 	return report_posts(t, c, list, NULL, WEFT_OK);
 }
 
-void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
-			    const char *why)
+void weft_net_tcp_conn_unlist(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
-	char text[320];
-	/* Relaxed: only the poller, we, writes it. */
-	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) == WEFT_TCP_DOWN)
-		return;
 	weft_net_lobby_forget(&t->lobby, c->peer);
 	for (int i = 0; i < t->n_up; i++)
 		if (t->up[i] == c->peer)
@@ -158,6 +153,16 @@ void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_er
 	if (c->in.more)
 		t->n_more--;
 	c->in.more = false;
+}
+
+void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
+			    const char *why)
+{
+	char text[320];
+	/* Relaxed: only the poller, we, writes it. */
+	if (atomic_load_explicit(&c->x_state, memory_order_relaxed) == WEFT_TCP_DOWN)
+		return;
+	weft_net_tcp_conn_unlist(t, c);
 
 	weft_net_tcp_out_lock(c, true);
 	/* DOWN: a poster that gets the lock after us sees it. */

@@ -226,6 +226,8 @@ void weft_net_tcp_conn_dialing(int fd);
 void weft_net_tcp_conn_up(struct weft_tcp *t, int peer, int fd);
 void weft_net_tcp_conn_down(struct weft_tcp *t, struct weft_tcp_conn *c, weft_err err,
 			    const char *why);
+/* The poller looks at it no more. */
+void weft_net_tcp_conn_unlist(struct weft_tcp *t, struct weft_tcp_conn *c);
 /* tcp_rest.c */
 void weft_net_tcp_rest_init(struct weft_tcp *t);
 /* A connection has got a descriptor: if few are left, another one is asked to rest.  NULL: there was none for it. */

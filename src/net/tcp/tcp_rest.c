@@ -7,9 +7,11 @@
  * the next one can be asked for).  A side that has sent REST and has read the peer's has sent and received everything: it
  * closes, and is as if it had never been connected.  The side that did not begin answers a REST with its own, behind what it
  * still has to send, so that nothing is lost and nothing overtakes.  Both may begin at once: then each takes the other's
- * word for the answer.  One of them may then dial before the other has read: judge_guest() lets it look first.
+ * word for the answer.  One of them may then dial before the other has read: judge_guest() lets it look first, and the dialer
+ * comes once more (weft_net_lobby_show_out).
  *
- * A connection that rests tells of no death: the launcher does, or the next message.
+ * A connection that rests tells of no death: the launcher does, the next message, or, where a receive waits for the peer, the
+ * lobby, which dials in a while (rests() of net/driver.h).
  */
 #include <sys/resource.h>
 #include <unistd.h>
@@ -99,26 +101,23 @@ void weft_net_tcp_rest_make_room(struct weft_tcp *t, const struct weft_tcp_conn 
 /* Both have said all: as if there had been no connection. */
 static int close_rested(struct weft_tcp *t, struct weft_tcp_conn *c)
 {
-	weft_net_lobby_forget(&t->lobby, c->peer);
-	for (int i = 0; i < t->n_up; i++)
-		if (t->up[i] == c->peer)
-			t->up[i--] = t->up[--t->n_up];
-	if (c->in.more)
-		t->n_more--;
-	c->in.more = false;
+	weft_net_tcp_conn_unlist(t, c);
 	weft_net_tcp_out_lock(c, true);
 	struct weft_tcp_item *done = weft_net_tcp_out_take_done(c, true);
 	close(c->fd); /* leaves the epoll set by itself */
 	c->fd = -1;
 	weft_net_tcp_conn_clear_locked(t, c);
 	weft_net_tcp_out_unlock(c);
+	weft_net_lobby_show_out(&t->lobby, c->peer);
 	/* Relaxed: a hint for the poller, which is us. */
 	if (atomic_exchange_explicit(&c->x_dirty, false, memory_order_seq_cst))
 		atomic_fetch_sub_explicit(&t->x_dirty, 1, memory_order_relaxed);
 	weft_debug("tcp: the connection to rank %d rests", c->peer);
 	int n = weft_net_tcp_conn_report(t, c, done);
-	/* A poster that was told FULL asks for the next connection. */
+	/* A poster that was told FULL asks for the next connection; what waits for the peer is to expect it again. */
 	weft_net_tcp_conn_ready(t, c);
+	if (t->events.rests)
+		t->events.rests(t->events.arg, c->peer);
 	return n + 1;
 }
 
