@@ -5,6 +5,8 @@
  * sides talk over the intercommunicator and over what is merged, split and duplicated from it; what
  * cannot be started is MPI_ERR_SPAWN with a code per process. */
 #include <mpi.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "mpitest.h"
@@ -70,6 +72,49 @@ static void talk(MPI_Comm inter, int high)
 	MPI_Comm_free(&all);
 }
 
+static const char *const handler_name[] = {"mpi_errors_are_fatal", "mpi_errors_abort",
+					   "mpi_errors_return"};
+
+/* child: MPI_COMM_WORLD's handler is that one, and MPI_COMM_SELF's. */
+static void handler_is(const char *name)
+{
+	const MPI_Errhandler known[] = {MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT, MPI_ERRORS_RETURN};
+	MPI_Errhandler world, own;
+	MPI_Comm_get_errhandler(MPI_COMM_WORLD, &world);
+	MPI_Comm_get_errhandler(MPI_COMM_SELF, &own);
+	for (int i = 0; i < 3; i++)
+		CHECK((world == known[i]) == (strcmp(name, handler_name[i]) == 0));
+	CHECK(own == world);
+}
+
+/* Info key mpi_initial_errhandler, per program; the parent's own start says nothing about its children. */
+static void handlers(char *self)
+{
+	char *commands[] = {self, self, self, self}, *args[4][3], **argvs[4];
+	int maxprocs[] = {1, 1, 1, 1};
+	MPI_Info infos[4] = {MPI_INFO_NULL, MPI_INFO_NULL, MPI_INFO_NULL, MPI_INFO_NULL};
+	MPI_Comm inter;
+
+	CHECK(setenv("WEFT_INITIAL_ERRHANDLER", "mpi_errors_return", 1) == 0);
+	for (int i = 0; i < 4; i++) {
+		args[i][0] = "handler";
+		args[i][1] = (char *)(uintptr_t)handler_name[i % 3];
+		args[i][2] = NULL;
+		argvs[i] = args[i];
+		if (i == 0)
+			continue;
+		MPI_Info_create(&infos[i]);
+		MPI_Info_set(infos[i], "mpi_initial_errhandler", handler_name[i % 3]);
+	}
+	MPI_Comm_spawn_multiple(4, commands, argvs, maxprocs, infos, 0, MPI_COMM_WORLD, &inter,
+				MPI_ERRCODES_IGNORE);
+	talk(inter, 0);
+	MPI_Comm_disconnect(&inter);
+	for (int i = 1; i < 4; i++)
+		MPI_Info_free(&infos[i]);
+	CHECK(unsetenv("WEFT_INITIAL_ERRHANDLER") == 0);
+}
+
 static void child(int argc, char **argv, MPI_Comm parent)
 {
 	char name[MPI_MAX_OBJECT_NAME];
@@ -87,6 +132,8 @@ static void child(int argc, char **argv, MPI_Comm parent)
 		MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &appnum, &flag);
 		CHECK(flag && *appnum == argv[1][3] - '0');
 	}
+	if (argc > 2 && strcmp(argv[1], "handler") == 0)
+		handler_is(argv[2]);
 	CHECK(!getenv("WEFT_SPAWN_PORT"));
 	talk(parent, 1);
 	MPI_Comm_disconnect(&parent);
@@ -155,6 +202,7 @@ static void parent_side(char *self)
 	MPI_Comm_free(&all);
 	MPI_Comm_free(&got); /* the child leaves its own to MPI_Finalize */
 
+	handlers(self);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	fails("/no/such/program", MPI_INFO_NULL);
 	fails("/", MPI_INFO_NULL);
@@ -166,6 +214,9 @@ static void parent_side(char *self)
 	fails(self, infos[1]);
 	MPI_Info_delete(infos[1], "arch");
 	MPI_Info_delete(infos[1], "soft");
+	MPI_Info_set(infos[1], "mpi_initial_errhandler", "mpi_errors_are_loud");
+	fails(self, infos[1]);
+	MPI_Info_delete(infos[1], "mpi_initial_errhandler");
 	MPI_Info_set(infos[1], "wdir", "/no/such/folder");
 	fails(self, infos[1]);
 	MPI_Info_set(infos[1], "file", "/no/such/file");

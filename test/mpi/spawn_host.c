@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks: 1
  *
- * Info key host: processes start on the hosts of their parent's job, whichever it names; other hosts are refused.
+ * Info key host: processes start on the hosts of their parent's job, whichever it names; other hosts are refused, unless
+ * info key add-host names them.
  *
  *   spawn_host            a job of one host
+ *   spawn_host added      the same, and what WEFT_RSH names starts agents on hosts c and d
  *   spawn_host away       two ranks, of which rank 0 is on host a and rank 1 on host b (mpiexec/test_spawn_hosts) */
 #include <mpi.h>
 #include <stdbool.h>
@@ -79,6 +81,21 @@ static void two_programs(const char *first, const char *second, const char *host
 			OK(MPI_Info_free(&infos[i]));
 }
 
+/* By key add-host, with key host or without. */
+static void added(const char *more, const char *host, int n, const char *hosts)
+{
+	char *args[] = {"child", NULL};
+	MPI_Info info = on(host);
+	MPI_Comm inter;
+
+	if (!host)
+		OK(MPI_Info_create(&info));
+	OK(MPI_Info_set(info, "add-host", more));
+	OK(MPI_Comm_spawn(self, args, n, info, 0, MPI_COMM_SELF, &inter, MPI_ERRCODES_IGNORE));
+	expect(&inter, hosts);
+	OK(MPI_Info_free(&info));
+}
+
 static void refused(const char *host)
 {
 	MPI_Info info = on(host);
@@ -106,6 +123,7 @@ static void from_a(void)
 	one_program("b", 1, "b", "a");
 	refused("c");
 	refused("a,c");
+	added("c", "b,c", 2, "b c");
 }
 
 static void child(MPI_Comm parent, const char *then)
@@ -131,7 +149,12 @@ int main(int argc, char **argv)
 		child(parent, argc > 2 ? argv[2] : NULL);
 	else if (argc == 1)
 		refused("elsewhere.invalid");
-	else if (rank == 0)
+	else if (strcmp(argv[1], "added") == 0) {
+		added("c,d", NULL, 2, "c d");
+		added("c,d", "d:2", 2, "d d");
+		added("c", "localhost,c", 2, "localhost c");
+		refused("c");
+	} else if (rank == 0)
 		from_a();
 	else
 		one_program("a", 1, "a", NULL);

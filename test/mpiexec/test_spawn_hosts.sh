@@ -29,4 +29,6 @@ placed '0:a:a,b 1:b:a,b' --hosts a,b -genvnone -n 2 sh -c "$show"
 [ -x "$spawner" ] || done_testing
 want 0 "$MPIEXEC" --hosts a,b -n 2 "$spawner" away
 want 0 "$MPIEXEC" -n 1 "$spawner"
+want 0 "$MPIEXEC" -n 1 "$spawner" added
+want 0 "$spawner" added
 done_testing

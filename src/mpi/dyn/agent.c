@@ -20,10 +20,11 @@
 
 extern char **environ;
 
-/* Of the launcher that has started us, or of the job that we are in: not the children's. */
-static const char *const not_theirs[] = {"PMI_",       "PMIX_",        "PRTE_",
-					 "OMPI_COMM_", "OMPI_MCA_ess", "HYDI_",
-					 "HYDRA_",     "WEFT_BOOT_",   "WEFT_SPAWN_"};
+/* Of the launcher that has started us, or of the job that we are in: not the children's.  Their first error handler is what
+ * the spawn's info says. */
+static const char *const not_theirs[] = {
+	"PMI_",  "PMIX_",  "PRTE_",      "OMPI_COMM_",  "OMPI_MCA_ess",
+	"HYDI_", "HYDRA_", "WEFT_BOOT_", "WEFT_SPAWN_", "WEFT_INITIAL_ERRHANDLER"};
 
 static bool is_theirs(const char *var)
 {

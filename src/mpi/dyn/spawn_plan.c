@@ -11,8 +11,20 @@
 
 #include "mpi/info.h"
 
-enum key { KEY_WDIR, KEY_PATH, KEY_HOST, KEY_SOFT, KEY_ARCH, KEY_WD, KEY_FILE, KEYS };
-static const char *const key_name[KEYS] = {"wdir", "path", "host", "soft", "arch", "wd", "file"};
+enum key {
+	KEY_WDIR,
+	KEY_PATH,
+	KEY_HOST,
+	KEY_ADD_HOST,
+	KEY_SOFT,
+	KEY_ARCH,
+	KEY_WD,
+	KEY_ERRHANDLER,
+	KEY_FILE,
+	KEYS
+};
+static const char *const key_name[KEYS] = {
+	"wdir", "path", "host", "add-host", "soft", "arch", "wd", "mpi_initial_errhandler", "file"};
 
 struct keys {
 	char value[KEYS][MPI_MAX_INFO_VAL + 1]; /* empty: not given */
@@ -81,18 +93,29 @@ static bool is_this_host(const char *name, size_t n)
 	return strcspn(mine, ".") == n && strncmp(mine, name, n) == 0;
 }
 
+/* list: A,B:2,C */
+static bool is_listed(const char *list, const char *name, size_t n)
+{
+	for (const char *h = list; *h; h += *h == ',') { /* ends: with the list */
+		if (strcspn(h, ",:") == n && strncmp(h, name, n) == 0)
+			return true;
+		h += strcspn(h, ",");
+	}
+	return false;
+}
+
 /* The hosts of this job, by the variables that mpiexec sets where there are several. */
 static bool is_jobs_host(const char *name, size_t n)
 {
 	const char *hosts = getenv("WEFT_JOB_HOSTS");
 
-	for (const char *h = hosts ? hosts : ""; *h; h += *h == ',') { /* ends: with the list */
-		size_t len = strcspn(h, ",");
-		if (len == n && strncmp(h, name, n) == 0)
-			return true;
-		h += len;
-	}
-	return false;
+	return is_listed(hosts ? hosts : "", name, n);
+}
+
+/* Where the processes are to go; "": here. */
+static const char *places_of(const struct keys *k)
+{
+	return k->value[KEY_HOST][0] ? k->value[KEY_HOST] : k->value[KEY_ADD_HOST];
 }
 
 /* *away_p: a process goes to another host. */
@@ -100,13 +123,14 @@ static int check_place(const struct keys *k, bool *away_p)
 {
 	struct utsname u;
 
-	for (const char *h = k->value[KEY_HOST]; *h; h += *h == ',') { /* ends: with the list */
+	for (const char *h = places_of(k); *h; h += *h == ',') { /* ends: with the list */
 		size_t n = strcspn(h, ",:");
 		bool here = !n || is_this_host(h, n);
-		if (!here && !is_jobs_host(h, n))
+		if (!here && !is_jobs_host(h, n) && !is_listed(k->value[KEY_ADD_HOST], h, n))
 			return weft_mpi_err(MPI_ERR_SPAWN,
 					    "info key host: %.*s is neither this host nor one on "
-					    "which mpiexec has started ranks of this job",
+					    "which mpiexec has started ranks of this job; the key "
+					    "add-host names further ones, reached by ssh",
 					    (int)n, h);
 		*away_p = *away_p || !here;
 		h += strcspn(h, ",");
@@ -115,6 +139,17 @@ static int check_place(const struct keys *k, bool *away_p)
 		return weft_mpi_err(MPI_ERR_SPAWN, "info key arch: this host is %s, not %s",
 				    u.machine, k->value[KEY_ARCH]);
 	return MPI_SUCCESS;
+}
+
+static int check_errhandler(const char *name)
+{
+	if (!*name || strcmp(name, "mpi_errors_are_fatal") == 0 ||
+	    strcmp(name, "mpi_errors_abort") == 0 || strcmp(name, "mpi_errors_return") == 0)
+		return MPI_SUCCESS;
+	return weft_mpi_err(MPI_ERR_SPAWN,
+			    "info key mpi_initial_errhandler: %s is none of mpi_errors_are_fatal, "
+			    "mpi_errors_abort and mpi_errors_return",
+			    name);
 }
 
 /* The largest number up to most that a:b:c names; -1: none, or no such text. */
@@ -197,7 +232,7 @@ static const char *resolve(const char *command, const char *path, char buf[PATH_
 /* Hosts by the names that mpiexec knows: this one has one of them. */
 static bool add_hosts(struct weft_mpi_spawn_plan *p, const struct keys *k)
 {
-	const char *here = getenv("WEFT_JOB_HOST"), *list = k->value[KEY_HOST];
+	const char *here = getenv("WEFT_JOB_HOST"), *list = places_of(k);
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
@@ -244,6 +279,9 @@ static bool add_program(struct weft_mpi_spawn_plan *p, const struct weft_mpi_spa
 	good = good && add(p, "-n") && add(p, count);
 	if (k->value[KEY_WDIR][0])
 		good = good && add(p, "--wdir") && add(p, k->value[KEY_WDIR]);
+	if (k->value[KEY_ERRHANDLER][0])
+		good = good && add(p, "-env") && add(p, "WEFT_INITIAL_ERRHANDLER") &&
+		       add(p, k->value[KEY_ERRHANDLER]);
 	good = good && add(p, "--") && add(p, resolve(prog->command, k->value[KEY_PATH], buf));
 	for (char **a = prog->argv; good && a && a != MPI_ARGV_NULL && *a; a++)
 		good = add(p, *a);
@@ -251,7 +289,7 @@ static bool add_program(struct weft_mpi_spawn_plan *p, const struct weft_mpi_spa
 }
 
 /* Before the command line begins: where processes go decides how it does. */
-static int check_places(const struct weft_mpi_spawn_program *program, int count, bool *away_p)
+static int check_keys(const struct weft_mpi_spawn_program *program, int count, bool *away_p)
 {
 	struct keys k;
 	int err = MPI_SUCCESS;
@@ -261,6 +299,8 @@ static int check_places(const struct weft_mpi_spawn_program *program, int count,
 		err = keys_read(program[i].info, &k);
 		if (!err)
 			err = check_place(&k, away_p);
+		if (!err)
+			err = check_errhandler(k.value[KEY_ERRHANDLER]);
 	}
 	return err;
 }
@@ -276,7 +316,7 @@ int weft_mpi_spawn_plan_make(const struct weft_mpi_spawn_program *program, int c
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	for (int i = 0; i < count; i++)
 		plan->asked += program[i].maxprocs > 0 ? program[i].maxprocs : 0;
-	int wrong = check_places(program, count, &away);
+	int wrong = check_keys(program, count, &away);
 	if (wrong)
 		return wrong;
 	for (int i = 0; i < count; i++) {

@@ -2,8 +2,8 @@
 /*
  * spawn_plan.h - what MPI_Comm_spawn_multiple asks for, as a command line of weft's mpiexec.
  *
- * Info keys: wdir (wd), path, host, soft, arch and file, which names a file of lines KEY VALUE with more of
- * them; a key that is given itself rules.  Others are passed over.
+ * Info keys: wdir (wd), path, host, add-host, soft, arch, mpi_initial_errhandler and file, which names a file of lines
+ * KEY VALUE with more of them; a key that is given itself rules.  Others are passed over.
  *
  * Callers   the root of a spawn.
  */
