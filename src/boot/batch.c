@@ -37,9 +37,9 @@ void weft_boot_batch_open(const struct weft_boot_service *service, int rank, int
 	kept.size = size;
 }
 
-static void part_name(char *name, size_t size, int batch, int rank, int part)
+void weft_boot_batch_part_name(char name[WEFT_BOOT_PART_NAME], int batch, int rank, int part)
 {
-	snprintf(name, size, "w%d.%d.%d", batch, rank, part);
+	snprintf(name, WEFT_BOOT_PART_NAME, "w%d.%d.%d", batch, rank, part);
 }
 
 /* Bytes of text in one value. */
@@ -62,8 +62,8 @@ static weft_err publish_batch(int batch, const char *text, size_t len)
 		return WEFT_ERR_NOMEM;
 	weft_err err = WEFT_OK;
 	for (size_t i = 0; i < parts && !err; i++) {
-		char name[48];
-		part_name(name, sizeof name, batch, kept.rank, (int)i);
+		char name[WEFT_BOOT_PART_NAME];
+		weft_boot_batch_part_name(name, batch, kept.rank, (int)i);
 		size_t n = len - i * room < room ? len - i * room : room;
 		int head = i ? 0 : snprintf(value, PART_HEAD, "%zu.", parts);
 		memcpy(value + head, text + i * room, n);
@@ -99,7 +99,7 @@ static weft_err append_part(const char *name, struct weft_boot_blob *all)
 static weft_err fetch_parts(int batch, int rank, const char *first, struct weft_boot_blob *all)
 {
 	char *end, name[48];
-	part_name(name, sizeof name, batch, rank, 0);
+	weft_boot_batch_part_name(name, batch, rank, 0);
 	errno = 0;
 	long parts = strtol(first, &end, 10);
 	if (end == first || *end != '.' || errno || parts < 1 || parts > PARTS_MAX) {
@@ -112,7 +112,7 @@ static weft_err fetch_parts(int batch, int rank, const char *first, struct weft_
 	all->len = strlen(all->text);
 	weft_err err = WEFT_OK;
 	for (int i = 1; i < parts && !err; i++) {
-		part_name(name, sizeof name, batch, rank, i);
+		weft_boot_batch_part_name(name, batch, rank, i);
 		err = append_part(name, all);
 	}
 	if (!err && !weft_boot_blob_valid(all->text)) {
@@ -136,9 +136,9 @@ static weft_err keep_text(int batch, int rank, const char *first)
 
 static weft_err fetch_one(int batch, int rank)
 {
-	char name[48];
+	char name[WEFT_BOOT_PART_NAME];
 	const char *first;
-	part_name(name, sizeof name, batch, rank, 0);
+	weft_boot_batch_part_name(name, batch, rank, 0);
 	weft_err err = kept.service->get(name, &first);
 	if (err == WEFT_ERR_NOENT) {
 		kept.batches[batch][rank] = nothing;

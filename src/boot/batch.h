@@ -13,6 +13,11 @@
 
 struct weft_boot_service;
 
+#define WEFT_BOOT_PART_NAME 48 /* bytes of a key in the launcher's space */
+
+/* The key of one part of what rank has put in a batch. */
+void weft_boot_batch_part_name(char name[WEFT_BOOT_PART_NAME], int batch, int rank, int part);
+
 void weft_boot_batch_open(const struct weft_boot_service *service, int rank, int size);
 weft_err weft_boot_batch_put(const char *key, const char *value) weft_must_use;
 weft_err weft_boot_batch_fence(void) weft_must_use;

@@ -4,6 +4,7 @@
  * doubled.  Only the greeting is a line, as in PMI-1.
  */
 #include "boot/pmi2.h"
+#include "boot/batch.h"
 #include "boot/pmi_io.h"
 #include "boot/service.h"
 
@@ -21,7 +22,8 @@
 #define FENCE "kvs-fence" /* the one request whose answer other ranks hold up */
 #define LENGTH_CHARS 6
 #define GREETING_MAX 256
-#define VALUE_MAX 1000 /* the interface says 1024 with its NUL; launchers count it differently */
+#define VALUE_MAX                                                                                  \
+	WEFT_PMI2_VALUE_MAX /* the interface says 1024 with its NUL; launchers count it differently */
 
 static int fd_of(const struct weft_pmi2 *p)
 {
@@ -167,33 +169,46 @@ static weft_err read_answer(struct weft_pmi2 *p, const char *cmd, const char *as
 	return WEFT_ERR_LIMIT;
 }
 
+/* "cmd=...;" with its length, to be freed; NULL: no memory. */
+static char *request_of(const char *cmd, const char *fmt, va_list ap)
+{
+	char *rest, *message;
+	int len = vasprintf(&rest, fmt, ap);
+	if (len < 0)
+		return NULL;
+	if (asprintf(&message,
+		     "%6zu"
+		     "cmd=%s;%s",
+		     strlen(cmd) + 5 + (size_t)len, cmd, rest) < 0)
+		message = NULL;
+	explicit_bzero(rest, (size_t)len); /* it may hold the job's secret */
+	free(rest);
+	return message;
+}
+
+static weft_err send_text(struct weft_pmi2 *p, char *text, const char *asked)
+{
+	weft_err err = weft_boot_pmi_write_all(fd_of(p), text, strlen(text));
+	if (err)
+		log_refusal(p, "the launcher does not take the request", asked);
+	explicit_bzero(text, strlen(text));
+	return err;
+}
+
 /* Sends "cmd=...;" and reads its answer. */
 static weft_err ask_server(struct weft_pmi2 *p, const char *cmd, const char *asked, const char *fmt,
 			   ...) __attribute__((format(printf, 4, 5)));
 static weft_err ask_server(struct weft_pmi2 *p, const char *cmd, const char *asked, const char *fmt,
 			   ...)
 {
-	char *rest, *message;
 	va_list ap;
 	va_start(ap, fmt);
-	int len = vasprintf(&rest, fmt, ap);
+	char *message = request_of(cmd, fmt, ap);
 	va_end(ap);
-	if (len < 0)
+	if (!message)
 		return WEFT_ERR_NOMEM;
-	int n = asprintf(&message,
-			 "%6zu"
-			 "cmd=%s;%s",
-			 strlen(cmd) + 5 + (size_t)len, cmd, rest);
-	weft_err err = n < 0 ? WEFT_ERR_NOMEM : WEFT_OK;
-	if (!err) {
-		err = weft_boot_pmi_write_all(fd_of(p), message, (size_t)n);
-		if (err)
-			log_refusal(p, "the launcher does not take the request", asked);
-		explicit_bzero(message, (size_t)n); /* it may hold the job's secret */
-		free(message);
-	}
-	explicit_bzero(rest, (size_t)len);
-	free(rest);
+	weft_err err = send_text(p, message, asked);
+	free(message);
 	if (!err && strcmp(cmd, FENCE) == 0)
 		err = weft_boot_pmi_wait_peers(fd_of(p),
 					       p->rank < 2); /* not each rank of thousands */
@@ -259,8 +274,19 @@ static weft_err learn_place(struct weft_pmi2 *p)
 	return WEFT_OK;
 }
 
+static bool by_slurm(void)
+{
+	return getenv("SLURM_PROCID") != NULL;
+}
+
 static weft_err learn_job(struct weft_pmi2 *p)
 {
+	const char *told = getenv("PMI_JOBID");
+	/* What Slurm answers, too; each question costs its node's daemon a turn. */
+	if (by_slurm() && told && *told && strlen(told) < sizeof p->jobid && !strchr(told, ';')) {
+		memcpy(p->jobid, told, strlen(told) + 1);
+		return WEFT_OK;
+	}
 	weft_err err = ask_server(p, "job-getid", "job-getid", "%s", "");
 	if (err)
 		return err;
@@ -279,6 +305,7 @@ static void shut_line(struct weft_pmi2 *p, bool keep_fd)
 		close(fd);
 	if (p->text)
 		explicit_bzero(p->text, WEFT_PMI2_TEXT_MAX);
+	explicit_bzero(p->many, sizeof p->many);
 	free(p->text);
 	p->text = NULL;
 	p->n_fields = 0;
@@ -332,6 +359,48 @@ weft_err weft_boot_pmi2_get(struct weft_pmi2 *p, const char *key, const char **v
 	return err ? err : value_of(p, asked, value_p);
 }
 
+static weft_err send_gets(struct weft_pmi2 *p, int batch, int from, int n)
+{
+	char *text = NULL, name[WEFT_BOOT_PART_NAME];
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	if (!out)
+		return WEFT_ERR_NOMEM;
+	for (int i = 0; i < n; i++) {
+		weft_boot_batch_part_name(name, batch, from + i, 0);
+		fprintf(out, "%6zucmd=kvs-get;jobid=%s;srcid=-1;key=%s;",
+			strlen("cmd=kvs-get;jobid=;srcid=-1;key=;") + strlen(p->jobid) +
+				strlen(name),
+			p->jobid, name);
+	}
+	weft_err err = fclose(out) ? WEFT_ERR_NOMEM : send_text(p, text, "kvs-get");
+	free(text);
+	return err;
+}
+
+weft_err weft_boot_pmi2_get_many(struct weft_pmi2 *p, int batch, int from, int *next_p,
+				 const char **text_p)
+{
+	int n = p->size - from < WEFT_PMI2_GETS ? p->size - from : WEFT_PMI2_GETS;
+	size_t len = 0;
+	weft_err err = send_gets(p, batch, from, n);
+	for (int i = 0; i < n && !err; i++) {
+		const char *value = "";
+		err = read_answer(p, "kvs-get", "kvs-get");
+		if (!err)
+			err = value_of(p, "kvs-get", &value);
+		if (err == WEFT_ERR_NOENT)
+			err = WEFT_OK;
+		if (!err && strlen(value) > VALUE_MAX)
+			err = bad_answer(p, "kvs-get");
+		if (!err)
+			len += (size_t)snprintf(p->many + len, sizeof p->many - len, "%s;", value);
+	}
+	*next_p = from + n;
+	*text_p = p->many;
+	return err;
+}
+
 weft_err weft_boot_pmi2_attribute(struct weft_pmi2 *p, const char *key, const char **value_p)
 {
 	weft_err err = ask_server(p, "info-getjobattr", "info-getjobattr", "key=%s;", key);
@@ -374,7 +443,7 @@ static weft_err open_pmi2(const struct weft_boot_env *env, struct weft_boot_info
 {
 	const char *text;
 	channel.quiet = !env->last;
-	info->launcher = getenv("SLURM_PROCID") ? "slurm, by PMI-2" : "PMI-2";
+	info->launcher = by_slurm() ? "slurm, by PMI-2" : "PMI-2";
 	info->protection = "went through the launcher's PMI-2 space: between hosts as plain text, "
 			   "as well protected as the launcher's own connections";
 	weft_err err = weft_boot_pmi2_open(&channel, env->pmi_fd);
@@ -411,6 +480,13 @@ static weft_err get_pmi2(const char *key, const char **value_p)
 	return weft_boot_pmi2_get(&channel, key, value_p);
 }
 
+/* Slurm's daemon takes a request after the other, however many have come. */
+static weft_err get_many_pmi2(int batch, int from, int *next_p, const char **text_p)
+{
+	return by_slurm() ? weft_boot_pmi2_get_many(&channel, batch, from, next_p, text_p)
+			  : WEFT_ERR_NOENT;
+}
+
 static weft_err fence_pmi2(void)
 {
 	return weft_boot_pmi2_fence(&channel);
@@ -427,6 +503,7 @@ const struct weft_boot_service weft_boot_pmi2 = {
 	.value_max = pmi2_value_max,
 	.put = put_pmi2,
 	.get = get_pmi2,
+	.get_many = get_many_pmi2,
 	.fence = fence_pmi2,
 	.abort = abort_pmi2,
 };

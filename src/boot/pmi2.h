@@ -15,6 +15,8 @@
 #define WEFT_PMI2_TEXT_MAX 65536 /* a longer answer is a protocol error */
 #define WEFT_PMI2_FIELDS_MAX 64
 #define WEFT_PMI2_JOBID_MAX 256
+#define WEFT_PMI2_VALUE_MAX 1000
+#define WEFT_PMI2_GETS 16 /* under way at once: their answers fit a socket's buffer */
 
 struct weft_pmi2 {
 	_Atomic int x_fd; /* -1: closed.  Written by the starting thread, read by abort */
@@ -26,6 +28,7 @@ struct weft_pmi2 {
 		const char *key, *value;
 	} field[WEFT_PMI2_FIELDS_MAX]; /* of that answer; they lie in text */
 	int n_fields;
+	char many[WEFT_PMI2_GETS * (WEFT_PMI2_VALUE_MAX + 1) + 1]; /* what get_many answers */
 };
 
 /* Says hello, learns rank, size and the job's name.  UNSUPPORTED: the launcher
@@ -35,6 +38,9 @@ weft_err weft_boot_pmi2_put(struct weft_pmi2 *p, const char *key, const char *va
 /* *value_p lies in p->text until the next call.  NOENT: there is none. */
 weft_err weft_boot_pmi2_get(struct weft_pmi2 *p, const char *key,
 			    const char **value_p) weft_must_use;
+/* As get_many of service.h, by requests that are sent together: a single turn of this process, not one for each. */
+weft_err weft_boot_pmi2_get_many(struct weft_pmi2 *p, int batch, int from, int *next_p,
+				 const char **text_p) weft_must_use;
 /* An attribute of the job; NOENT: the launcher has none. */
 weft_err weft_boot_pmi2_attribute(struct weft_pmi2 *p, const char *key,
 				  const char **value_p) weft_must_use;
