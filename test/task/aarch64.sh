@@ -13,9 +13,13 @@ done
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$SOURCE" || exit 1
-# hwloc's header is the same for every machine; its library is not there, and nothing asks for it.
+# hwloc's headers are the same for every machine of 64 bits; its library is not there, and nothing asks for it.
 folder=$(pkg-config --variable=includedir hwloc)
-ln -s "$folder/hwloc.h" "$folder/hwloc" "$work"
+mkdir "$work/hwloc"
+ln -s "$folder/hwloc.h" "$work"
+ln -s "$folder"/hwloc/* "$work/hwloc"
+# Debian keeps what configure has found out in this machine's own folder.
+[ -e "$work/hwloc/autogen/config.h" ] || ln -sfn "$folder/$(cc -print-multiarch)/hwloc/autogen" "$work/hwloc/autogen"
 compile() {
 	aarch64-linux-gnu-gcc -w -O2 -std=gnu11 -D_GNU_SOURCE -DWEFT_VERSION=\"qemu\" -DWEFT_HWLOC_FOLDER=\"\" -I"$work" -Isrc -Iinclude -Itest "$@" ||
 		exit 1
