@@ -34,6 +34,8 @@ finds() {
 }
 finds right 2
 finds right 3
+finds makes_right 2
+finds makes_right 3
 finds leaks 2 "MPI_Finalize: a communicator .left. that MPI_Comm_dup made$line was not freed" \
 	"MPI_Finalize: an operation that MPI_Op_create made$line was not freed" \
 	"MPI_Finalize: a datatype that MPI_Type_contiguous made$line was not freed" \
@@ -80,6 +82,8 @@ ends() { # ends MODE RANKS PATTERN
 }
 ends order 2 "collectives that do not match on order .different calls.: .*rank 0.* in MPI_Allreduce, 4 bytes$line"
 ends blocks_order 3 "collectives that do not match on both sides .different calls.: in its collective number 1 rank 0 is in MPI_(Barrier$line, rank 0 of the other group in MPI_Allreduce, 4 bytes|Allreduce, 4 bytes$line, rank 0 of the other group in MPI_Barrier)"
+ends makes 3 "collectives that do not match on makes .different calls.: in its collective number 1 rank [0-2] is in MPI_(Comm_split|Barrier)$line, rank [0-2] in MPI_(Comm_split|Barrier)"
+ends makes_window 2 "collectives that do not match on makes .different calls.: in its collective number 1 rank [01] is in MPI_(Win_create_dynamic|Comm_idup)$line, rank [01] in MPI_(Win_create_dynamic|Comm_idup)"
 ends roots 2 "collectives that do not match on roots .different roots.: .* in MPI_Bcast, root [01], 4 bytes$line"
 WEFT_CHECK=1 "$mpiexec" -n 2 --timeout 60 "$prog" crossed >"$work/out" 2>&1 || fail "crossed: exit code $?"
 grep -Eq "check: collectives that do not match on crossed .different calls.: .*rank 0 (is )?in MPI_Iallreduce, 4 bytes$line, rank 1 in MPI_Barrier$line" "$work/out" ||

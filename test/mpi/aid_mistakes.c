@@ -359,6 +359,67 @@ static void crossed(void)
 	OK(MPI_Comm_free(&c));
 }
 
+/* A constructor where the others are in a collective, or in another constructor; these do not end. */
+static void makes(void)
+{
+	MPI_Comm c = named("makes"), made;
+	if (rank == 0)
+		OK(MPI_Comm_split(c, 0, 0, &made));
+	else
+		OK(MPI_Barrier(c));
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void makes_window(void)
+{
+	MPI_Comm c = named("makes"), made;
+	MPI_Win win;
+	MPI_Request r;
+	if (rank == 0)
+		OK(MPI_Win_create_dynamic(MPI_INFO_NULL, c, &win));
+	else
+		OK(MPI_Comm_idup(c, &made, &r));
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+/* Each constructor, on a communicator and on the world beside collectives: nothing is wrong. */
+static void makes_right(void)
+{
+	MPI_Comm c = named("right"), made[8], half, inter = halves("both sides", &half);
+	int periodic = 1, remain = 1, next = (rank + 1) % size, degree = 1, n = 0;
+	MPI_Request r;
+	MPI_Win win;
+	MPI_Group all;
+	MPI_Info info;
+	OK(MPI_Comm_free(&half));
+	OK(MPI_Comm_group(c, &all));
+	OK(MPI_Info_create(&info));
+	for (int i = 0; i < 3; i++, n = 0) {
+		OK(MPI_Barrier(c));
+		OK(MPI_Comm_idup_with_info(c, info, &made[n++], &r));
+		OK(MPI_Comm_split(c, rank % 2, 0, &made[n++]));
+		OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+		OK(MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, info, &made[n++]));
+		OK(MPI_Comm_create(c, all, &made[n++]));
+		OK(MPI_Cart_create(c, 1, &size, &periodic, 1, &made[n++]));
+		OK(MPI_Cart_sub(made[n - 1], &remain, &made[n]));
+		n++;
+		OK(MPI_Dist_graph_create(c, 1, &rank, &degree, &next, MPI_UNWEIGHTED, info, 0,
+					 &made[n++]));
+		OK(MPI_Intercomm_merge(inter, rank < size / 2, &made[n++]));
+		OK(MPI_Win_create_dynamic(info, c, &win));
+		OK(MPI_Win_free(&win));
+		OK(MPI_Comm_dup(inter, &half));
+		OK(MPI_Comm_free(&half));
+		while (n)
+			OK(MPI_Comm_free(&made[--n]));
+	}
+	OK(MPI_Info_free(&info));
+	OK(MPI_Group_free(&all));
+	OK(MPI_Comm_disconnect(&inter));
+	OK(MPI_Comm_free(&c));
+}
+
 /* ---- for weft doctor -------------------------------------------------------------------------- */
 
 static void ring(void)
@@ -583,6 +644,9 @@ int main(int argc, char **argv)
 		   {"any_ring", any_ring},
 		   {"any_late", any_late},
 		   {"crossed", crossed},
+		   {"makes", makes},
+		   {"makes_window", makes_window},
+		   {"makes_right", makes_right},
 		   {"window_right", window_right},
 		   {"window_fence", window_fence},
 		   {"window_lock", window_lock},

@@ -94,6 +94,11 @@ WAITS_AT_WINDOW = re.compile(r"^MPI_Win_(start|complete|wait|lock|unlock)$")
 CHECKED_COLLECTIVES = re.compile(
     r"^MPI_I?(neighbor_(allgather|alltoall)|allgather|alltoall|barrier|bcast|exscan|gather|scatter|reduce(_scatter)?(_block)?|allreduce|scan)[vw]?(_init)?(_c)?$",
     re.I)
+# Collective over a communicator, too: what makes communicators, windows and files of it.
+CHECKED_MAKERS = re.compile(
+    r"^MPI_(Comm_(create|i?dup(_with_info)?|split(_type)?|accept|connect|spawn(_multiple)?)|Intercomm_(create|merge)|"
+    r"Cart_(create|sub)|Graph_create|Dist_graph_create(_adjacent)?|"
+    r"Win_(create(_dynamic)?|allocate(_shared)?)|File_open)(_c)?$")
 # All members give as much.
 CHECKED_AMOUNTS = re.compile(r"^MPI_I?(bcast|exscan|reduce(_scatter_block)?|allreduce|scan)(_init)?(_c)?$", re.I)
 COMPLETES = re.compile(r"^MPI_(Wait|Test)(all|any|some)?$|^MPI_(Request_free|Start|Startall|Cancel)$")
@@ -352,6 +357,9 @@ class Entry:
             root = "root" if f.has("root") else "-1"
             first.append(f"weft_mpi_check_coll({where}, comm, {root}, {count}, {datatype}, "
                          f"{'op' if f.has('op') else 'MPI_OP_NULL'});")
+        if CHECKED_MAKERS.match(f.name):
+            over = next(n for n in ("comm", "comm_old", "local_comm", "intercomm") if f.has(n) and f.param(n).type == "MPI_Comm")
+            first.append(f"weft_mpi_check_coll_makes({where}, {over}, {'root' if f.has('root') else '-1'});")
         if f.name in ("MPI_Comm_free", "MPI_Comm_disconnect"):
             first.append(f'weft_mpi_check_coll_end("{f.name}", *comm);')
         pointer = [p for p in f.params if p.type in HANDLE_POINTERS and not p.is_const and not p.is_array]

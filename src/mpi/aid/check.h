@@ -86,6 +86,8 @@ struct weft_mpi_coll_call;
 void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k) __attribute__((cold));
 /* It is not good, and does not begin. */
 void weft_mpi_check_coll_refused(void);
+/* A call that is collective over comm and makes something of it (a communicator, a window, a file) begins. */
+void weft_mpi_check_coll_makes(const char *call, const void *site, MPI_Comm comm, int root);
 /* Before comm is freed: its notes have been compared. */
 void weft_mpi_check_coll_end(const char *call, MPI_Comm comm);
 void weft_mpi_check_coll_fini(void);

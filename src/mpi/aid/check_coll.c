@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * check_coll.c - do all members of a communicator call the same collectives, in the same order, with the same root,
- * operation and amount of data?
+ * operation and amount of data?  What makes a communicator, a window or a file of it is one of them.
  *
  * Each member sends a note about its call to its right neighbour in the communicator and compares that of its left one with
  * its own, whenever it comes: no call waits for that, so a program that hangs for such a mistake is told, too.  In an
@@ -153,12 +153,14 @@ static void describe_counts(struct coll_note *n, const struct weft_coll_args *a,
 	n->bytes *= total;
 }
 
-static void describe_mine(struct coll_note *n, uint32_t number, const struct weft_mpi_coll_call *k)
+/* a: NULL: the call makes something of the communicator. */
+static void describe_mine(struct coll_note *n, uint32_t number, const struct weft_mpi_comm *c,
+			  const struct weft_coll_args *a)
 {
 	size_t length = strlen(announced.call);
 	bool data = announced.root != MPI_PROC_NULL && announced.root != MPI_ROOT;
 	*n = (struct coll_note){.number = number,
-				.root = root_of(k->comm),
+				.root = root_of(c),
 				.op = op_of(announced.op),
 				.place = weft_mpi_check_offset(announced.site),
 				.bytes = UINT64_MAX};
@@ -166,8 +168,8 @@ static void describe_mine(struct coll_note *n, uint32_t number, const struct wef
 		n->signature = weft_mpi_check_signature(announced.count, announced.type, &n->bytes);
 		n->sign = weft_mpi_check_sign(announced.count, announced.type);
 	}
-	if (k->a.kind == WEFT_COLL_REDUCE_SCATTER && !k->comm->inter)
-		describe_counts(n, &k->a, k->comm->size);
+	if (a && a->kind == WEFT_COLL_REDUCE_SCATTER && !c->inter)
+		describe_counts(n, a, c->size);
 	if (length > 2 && strcmp(announced.call + length - 2, "_c") == 0)
 		length -= 2; /* the same collective */
 	if (length >= sizeof n->call)
@@ -183,9 +185,9 @@ static int left_process(const struct weft_mpi_comm *c, int left)
 	return c->rank ? c->group->world[left] : weft_mpi_comm_peer(c, 0);
 }
 
-static void compare_with_left(struct weft_mpi_coll_call *call, uint32_t number)
+static void compare_with_left(struct weft_mpi_comm *c, const struct weft_coll_args *a,
+			      uint32_t number)
 {
-	struct weft_mpi_comm *c = call->comm;
 	struct compare *k = calloc(1, sizeof *k);
 
 	if (!k)
@@ -195,7 +197,7 @@ static void compare_with_left(struct weft_mpi_coll_call *call, uint32_t number)
 	k->rank = c->rank;
 	k->across = c->inter && !c->rank;
 	k->left = k->across ? 0 : (c->rank + c->size - 1) % c->size;
-	describe_mine(&k->mine, number, call);
+	describe_mine(&k->mine, number, c, a);
 	snprintf(k->name, sizeof k->name, "%s", weft_mpi_check_comm(announced.comm));
 	int tag = WEFT_MPI_CHECK_TAG_NOTE | (int)(number & WEFT_MPI_CHECK_TAG_MASK);
 	int right = (c->rank + 1) % c->size, from = left_process(c, k->left), to;
@@ -224,8 +226,20 @@ void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k)
 		return;
 	(void)weft_mpi_check_talk_sweep(c);
 	uint32_t n = ++c->checked;
-	compare_with_left(k, n);
+	compare_with_left(c, &k->a, n);
 	weft_mpi_check_blocks(k, announced.call, announced.site, n);
+	announced.call = NULL;
+}
+
+void weft_mpi_check_coll_makes(const char *call, const void *site, MPI_Comm comm, int root)
+{
+	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
+
+	if (!weft_mpi_checking || !c || (!c->inter && c->size < 2))
+		return;
+	weft_mpi_check_coll(call, site, comm, root, -1, MPI_DATATYPE_NULL, MPI_OP_NULL);
+	(void)weft_mpi_check_talk_sweep(c);
+	compare_with_left(c, NULL, ++c->checked);
 	announced.call = NULL;
 }
 
