@@ -2,7 +2,7 @@
 /*
  * trace_int.h - what the files of the trace ask of each other.
  *
- * Callers   open: once.  ring: under a lock.  end, rank: one at a time.
+ * Callers   open: once.  ring: under a lock.  end: one at a time.
  */
 #ifndef WEFT_TRACE_INT_H
 #define WEFT_TRACE_INT_H

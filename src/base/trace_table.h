@@ -5,7 +5,7 @@
  *
  * id, small, a, b are the fields of a record (trace_ring.h); "text" is the number of a text.  Each
  * group but NONE is a source of MPI_T events, each line an event type; `fields` says which elements
- * it has: a letter of src/mpi/tool/event_read.c, and the element's name.
+ * it has: a letter of src/mpi/tool/event_type.c, and the element's name.
  */
 /* clang-format off */
 WEFT_TRACE_EVENT(SYNC, "sync", NONE, "",

@@ -14,7 +14,7 @@ static bool is_plain(unsigned char c)
 	       c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-static weft_err reserve(struct weft_boot_blob *b, size_t more)
+static weft_err blob_reserve(struct weft_boot_blob *b, size_t more)
 {
 	if (b->cap - b->len > more)
 		return WEFT_OK;
@@ -46,7 +46,7 @@ static void append_escaped(struct weft_boot_blob *b, const char *s)
 
 weft_err weft_boot_blob_add(struct weft_boot_blob *b, const char *key, const char *value)
 {
-	weft_err err = reserve(b, 3 * (strlen(key) + strlen(value)) + 3);
+	weft_err err = blob_reserve(b, 3 * (strlen(key) + strlen(value)) + 3);
 	if (err)
 		return err;
 	append_escaped(b, key);

@@ -169,7 +169,7 @@ static weft_err bad_answer(struct weft_pmi *p, const char *asked)
 	return WEFT_ERR_PROTO;
 }
 
-static weft_err expect(struct weft_pmi *p, const char *asked, const char *answer)
+static weft_err expect_answer(struct weft_pmi *p, const char *asked, const char *answer)
 {
 	weft_err err = read_line(p, asked);
 	if (!err && !field_is(p, "cmd", answer))
@@ -182,7 +182,7 @@ weft_err weft_boot_pmi_int(struct weft_pmi *p, const char *cmd, const char *answ
 {
 	weft_err err = send_line(p, "cmd=%s\n", cmd);
 	if (!err)
-		err = expect(p, cmd, answer);
+		err = expect_answer(p, cmd, answer);
 	if (!err && field_int(p, key, out_p))
 		err = bad_answer(p, cmd);
 	return err;
@@ -192,7 +192,7 @@ static weft_err greet_server(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (!err)
-		err = expect(p, "init", "response_to_init");
+		err = expect_answer(p, "init", "response_to_init");
 	if (!err && (!field_is(p, "rc", "0") || !field_is(p, "pmi_version", "1"))) {
 		log_refusal(p, "the launcher refuses PMI version 1", "");
 		err = WEFT_ERR_UNSUPPORTED;
@@ -216,7 +216,7 @@ static weft_err learn_name(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=get_my_kvsname\n");
 	if (!err)
-		err = expect(p, "get_my_kvsname", "my_kvsname");
+		err = expect_answer(p, "get_my_kvsname", "my_kvsname");
 	if (err)
 		return err;
 	char saved;
@@ -267,7 +267,7 @@ weft_err weft_boot_pmi_put(struct weft_pmi *p, const char *key, const char *valu
 {
 	weft_err err = send_line(p, "cmd=put kvsname=%s key=%s value=%s\n", p->kvsname, key, value);
 	if (!err)
-		err = expect(p, "put", "put_result");
+		err = expect_answer(p, "put", "put_result");
 	if (!err && !field_is(p, "rc", "0")) {
 		weft_error("the launcher does not store key %s", key);
 		err = WEFT_ERR_LIMIT;
@@ -281,7 +281,7 @@ weft_err weft_boot_pmi_get(struct weft_pmi *p, const char *key, const char **val
 	snprintf(asked, sizeof asked, "get of key %s", key);
 	weft_err err = send_line(p, "cmd=get kvsname=%s key=%s\n", p->kvsname, key);
 	if (!err)
-		err = expect(p, asked, "get_result");
+		err = expect_answer(p, asked, "get_result");
 	if (err)
 		return err;
 	int rc;
@@ -304,7 +304,7 @@ weft_err weft_boot_pmi_get_batch(struct weft_pmi *p, int batch, int from, int *n
 	snprintf(asked, sizeof asked, "get of batch %d from rank %d", batch, from);
 	weft_err err = send_line(p, "cmd=weft_batch batch=%d from=%d\n", batch, from);
 	if (!err)
-		err = expect(p, asked, "weft_batch_result");
+		err = expect_answer(p, asked, "weft_batch_result");
 	if (err)
 		return err;
 	int rc, next;
@@ -326,14 +326,14 @@ weft_err weft_boot_pmi_barrier(struct weft_pmi *p)
 	weft_err err = send_line(p, "cmd=barrier_in\n");
 	if (!err)
 		err = weft_boot_pmi_wait_peers(fd_of(p), p->tells);
-	return err ? err : expect(p, "barrier_in", "barrier_out");
+	return err ? err : expect_answer(p, "barrier_in", "barrier_out");
 }
 
 void weft_boot_pmi_finalize(struct weft_pmi *p)
 {
 	weft_err err = send_line(p, "cmd=finalize\n");
 	if (!err)
-		err = expect(p, "finalize", "finalize_ack");
+		err = expect_answer(p, "finalize", "finalize_ack");
 	if (err)
 		weft_debug("no orderly end with the launcher");
 	shut_line(p, false);

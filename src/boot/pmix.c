@@ -359,7 +359,7 @@ static void each_name(const char *text)
 }
 
 /* Launchers without process sets answer with an error: then there are none. */
-static weft_err psets(void)
+static weft_err read_psets(void)
 {
 	struct query q = {.key = "pmix.qry.psets"};
 	int status = weft_boot_pmix_call(make_query, &q, sizeof q);
@@ -485,6 +485,6 @@ const struct weft_boot_service weft_boot_pmix = {
 					       .get = weft_boot_pmix_get,
 					       .try_get = weft_boot_pmix_try_get,
 					       .locals = local_ranks},
-	.psets = psets,
+	.psets = read_psets,
 	.abort = abort_pmix,
 };

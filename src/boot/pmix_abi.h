@@ -3,7 +3,7 @@
  * pmix_abi.h - the part of libpmix.so.2's binary interface that weft uses (versions 3 to 6).
  *
  * Written down here, because the library is loaded at run time and its headers may be missing where
- * weft is built.  test/boot/test_pmix_abi.c compares it with the installed headers.
+ * weft is built.  test/boot/pmix_server.c compares it with the installed headers.
  */
 #ifndef WEFT_BOOT_PMIX_ABI_H
 #define WEFT_BOOT_PMIX_ABI_H

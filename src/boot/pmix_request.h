@@ -2,9 +2,9 @@
 /*
  * pmix_request.h - one request to libpmix and its answer, which a thread of that library brings.
  *
- * Callers   begin, wait, end, drop: any thread, one per request.
- * Owner     the caller, until end or drop; what the library points to lives until its callback has come, too.
- * Progress  begin never waits; wait ends at its deadline.  A callback that never comes costs the request's memory.
+ * Callers   ask, fence_begin, wait, drop: any thread, one per request.
+ * Owner     the caller, until drop; what the library points to lives until its callback has come, too.
+ * Progress  ask and fence_begin never wait; wait ends at its deadline.  A callback that never comes costs the request's memory.
  */
 #ifndef WEFT_BOOT_PMIX_REQUEST_H
 #define WEFT_BOOT_PMIX_REQUEST_H

@@ -54,7 +54,7 @@ static weft_err append_locked(const char *name, int first, int size, int *ranks)
 	return WEFT_OK;
 }
 
-static bool ascending(const int *ranks, int size)
+static bool ranks_ascend(const int *ranks, int size)
 {
 	for (int i = 0; i < size; i++)
 		if (ranks[i] < (i ? ranks[i - 1] + 1 : 0) || ranks[i] >= list.job_size)
@@ -64,7 +64,7 @@ static bool ascending(const int *ranks, int size)
 
 weft_err weft_boot_psets_add(const char *name, const int *ranks, int size)
 {
-	if (!*name || strlen(name) >= WEFT_PSET_NAME_MAX || size < 1 || !ascending(ranks, size))
+	if (!*name || strlen(name) >= WEFT_PSET_NAME_MAX || size < 1 || !ranks_ascend(ranks, size))
 		return WEFT_ERR_ARG;
 	bool run = ranks[size - 1] - ranks[0] == size - 1;
 	int *own = NULL;

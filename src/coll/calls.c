@@ -30,13 +30,13 @@ struct note {
 #define KINDS ((uint32_t)sizeof((struct note *)0)->kind)
 
 /* How far b is behind a. */
-static int32_t distance(uint32_t a, uint32_t b)
+static int32_t number_distance(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 9) >> 9;
 }
 
 /* A call with counts and displacements may meet one with a count. */
-static uint8_t family(uint8_t kind)
+static uint8_t kind_family(uint8_t kind)
 {
 	switch (kind - 1) {
 	case WEFT_COLL_GATHERV:
@@ -72,7 +72,7 @@ static bool never_meet(uint8_t a, uint8_t b)
 	if ((a == WEFT_COLL_FILE + 1 && is_begun_access(b)) ||
 	    (b == WEFT_COLL_FILE + 1 && is_begun_access(a)))
 		return false;
-	return family(a) != family(b);
+	return kind_family(a) != kind_family(b);
 }
 
 /* What we called under that number, kind + 1; 0: too long ago, or to come. */
@@ -94,7 +94,7 @@ static bool is_ended(struct weft_coll_calls *c, uint32_t number)
 	/* ENDED <- ENDED (end_calls). */
 	uint32_t ended = atomic_load_explicit(&c->x_ended, memory_order_seq_cst);
 	weft_assert(!ended || ended & ENDED);
-	return ended & ENDED && distance(ended & NUMBERS, number) >= 0;
+	return ended & ENDED && number_distance(ended & NUMBERS, number) >= 0;
 }
 
 /* A call that this member does not make any more. */
@@ -102,7 +102,7 @@ static bool is_after_close(struct weft_coll_calls *c, uint32_t number)
 {
 	/* LAST <- CLOSED (weft_coll_calls_close).  Carries: x_last, which does not change any more. */
 	return atomic_load_explicit(&c->x_closed, memory_order_acquire) &&
-	       distance(number, last_of(c)) > 0;
+	       number_distance(number, last_of(c)) > 0;
 }
 
 void weft_coll_calls_close(struct weft_coll_calls *calls)
@@ -138,7 +138,7 @@ void weft_coll_call_is(const struct weft_ctx *ctx, int tag, enum weft_coll_kind 
 static bool tag_ended(const struct weft_comm_tags *tags, int tag)
 {
 	const struct ended *e = (const struct ended *)tags;
-	return tag >= 0 && tag < TAGS_END && distance(e->number, number_of(tag)) >= 0;
+	return tag >= 0 && tag < TAGS_END && number_distance(e->number, number_of(tag)) >= 0;
 }
 
 /* All up to that number. */

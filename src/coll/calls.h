@@ -3,7 +3,7 @@
  * calls.h - which collectives a member has called last on a communicator, by number, so that a member that waits
  * long can ask the others: calls that do not match are named, and end, instead of waiting for each other for ever.
  *
- * Ask       a member that has waited for some 100 ms sends the others its last calls, in both groups of an
+ * Ask       a member that has waited for 150 ms sends the others its last calls, in both groups of an
  *           intercommunicator.  One whose calls were others under the same numbers names both, ends its own of those
  *           numbers and before, and answers with its calls, so that the asker does the same.
  * Loss      one that finds a member dead ends its calls as well, and says so in its answers: others may have left the

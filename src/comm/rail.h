@@ -2,7 +2,7 @@
 /*
  * rail.h - one driver of a core: what it reports, its polls, and the packs that wait for a poll.
  *
- * Callers   poll, arm, disarm: the rail's poller.  events: once, before the driver is opened.
+ * Callers   poll, arm, packs_disarm: the rail's poller.  events: once, before the driver is opened.
  * Letters   as in request.h.
  */
 #ifndef WEFT_COMM_RAIL_H

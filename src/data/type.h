@@ -8,8 +8,8 @@
  *
  * Callers   any thread.
  * Errors    WEFT_ERR_LIMIT: a size or displacement does not fit in 63 bits.  WEFT_ERR_ARG: a
- * negative count or block length, or an array outside its bounds. Owner     makers give one
- * reference to the caller and take their own of what they are made from.
+ *           negative count or block length, or an array outside its bounds.
+ * Owner     makers give one reference to the caller and take their own of what they are made from.
  */
 #ifndef WEFT_DATA_TYPE_H
 #define WEFT_DATA_TYPE_H

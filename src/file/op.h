@@ -6,7 +6,7 @@
  * unpack.  Several lanes are under way at once where there are many pieces.  Its memory is that of the lanes,
  * however much data there is.
  *
- * Callers   prepare, start, run: any thread.  start: not blocking.  run: may block.
+ * Callers   start, run: any thread.  start: not blocking.  run: may block.
  * Owner     the op, its buffer, its view and its file stay until it is done: until fn was called, or else until
  *           `done` is true; either is the last access.
  * Progress  start: by the engine, no call needed.

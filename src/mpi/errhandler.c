@@ -249,7 +249,7 @@ int weft_mpi_File_get_errhandler(MPI_File file, MPI_Errhandler *errhandler)
 
 /* ---- failing ------------------------------------------------------------------------------ */
 
-static _Noreturn void die(int code, const char *func, const char *where)
+static _Noreturn void die_of_error(int code, const char *func, const char *where)
 {
 	const struct weft_mpi_cause *why = weft_mpi_cause();
 	char host[64] = "?", buf[MPI_MAX_ERROR_STRING], line[512];
@@ -302,7 +302,7 @@ static int raise_on(struct weft_mpi_comm *c, int code, const char *func)
 		pthread_mutex_unlock(&c->lock);
 	}
 	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
-		die(code, func, c ? c->name : "");
+		die_of_error(code, func, c ? c->name : "");
 	weft_mpi_cause()->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		MPI_Comm handle =
@@ -380,7 +380,7 @@ static int raise_on_window(struct weft_mpi_win *w, int code, const char *func)
 	struct weft_mpi_errhandler *e = weft_mpi_errhandler_ref(w->errhandler);
 	pthread_mutex_unlock(&w->lock);
 	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
-		die(code, func, "");
+		die_of_error(code, func, "");
 	weft_mpi_cause()->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		MPI_Win handle = (MPI_Win)(uintptr_t)w->head.handle;
@@ -444,7 +444,7 @@ int weft_mpi_raise_session(MPI_Session session, int code, const char *func)
 	struct weft_mpi_errhandler *e = weft_mpi_errhandler_ref(s->errhandler);
 	pthread_mutex_unlock(&s->lock);
 	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
-		die(code, func, "");
+		die_of_error(code, func, "");
 	weft_mpi_cause()->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		int seen = code;
@@ -474,7 +474,7 @@ static int raise_handler(struct weft_mpi_errhandler *e, int code, const char *fu
 {
 	weft_mpi_cause()->handler = NULL;
 	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
-		die(code, func, "");
+		die_of_error(code, func, "");
 	weft_mpi_cause()->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		void *none = e->object == WEFT_MPI_SESSION ? (void *)MPI_SESSION_NULL
@@ -497,7 +497,7 @@ int weft_mpi_raise_file(MPI_File file, int code, const char *func)
 	struct weft_mpi_file *f = weft_mpi_file(file);
 	struct weft_mpi_errhandler *e = file_handler(f);
 	if (e->what == WEFT_MPI_FATAL || e->what == WEFT_MPI_ABORTS)
-		die(code, func, "");
+		die_of_error(code, func, "");
 	why->text[0] = '\0';
 	if (e->what == WEFT_MPI_USER) {
 		MPI_File handle = f ? file : MPI_FILE_NULL;

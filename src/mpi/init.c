@@ -39,7 +39,7 @@ static pthread_t main_thread;
 static int thread_level = MPI_THREAD_SINGLE;
 
 /* Objects that are there before MPI_Init. */
-__attribute__((constructor)) static void predefine(void)
+__attribute__((constructor)) static void init_predefined(void)
 {
 	weft_mpi_errhandlers_init();
 	weft_mpi_groups_init();

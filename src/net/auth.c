@@ -34,14 +34,14 @@ enum {
 
 static const uint8_t magic[8] = {'w', 'e', 'f', 't', 0x0d, 0x0a, 0x1a, 0x00};
 
-static uint32_t get32(const uint8_t *p)
+static uint32_t read_le32(const uint8_t *p)
 {
 	uint32_t v;
 	memcpy(&v, p, sizeof v);
 	return le32toh(v);
 }
 
-static void put32(uint8_t *p, uint32_t v)
+static void write_le32(uint8_t *p, uint32_t v)
 {
 	v = htole32(v);
 	memcpy(p, &v, sizeof v);
@@ -57,11 +57,11 @@ static void fill_hello(struct weft_auth *a, int dst)
 	uint8_t *h = a->mine;
 	memset(h, 0, WEFT_AUTH_HELLO);
 	memcpy(h + AT_MAGIC, magic, sizeof magic);
-	put32(h + AT_VERSION, WEFT_AUTH_VERSION);
-	put32(h + AT_FLAGS, 0);
+	write_le32(h + AT_VERSION, WEFT_AUTH_VERSION);
+	write_le32(h + AT_FLAGS, 0);
 	hash_job(a->job, h + AT_JOB);
-	put32(h + AT_SRC, (uint32_t)a->job->rank);
-	put32(h + AT_DST, (uint32_t)dst);
+	write_le32(h + AT_SRC, (uint32_t)a->job->rank);
+	write_le32(h + AT_DST, (uint32_t)dst);
 	randombytes_buf(h + AT_NONCE, 32);
 }
 
@@ -129,7 +129,7 @@ static weft_err check_prefix(struct weft_auth *a, char *why, size_t size)
 		return WEFT_ERR_PROTO;
 	}
 	if (a->in_have >= AT_VERSION + 4) {
-		uint32_t v = get32(a->in + AT_VERSION);
+		uint32_t v = read_le32(a->in + AT_VERSION);
 		if (v != WEFT_AUTH_VERSION) {
 			/* Tell the other side, so that it can name both versions too. */
 			if (!a->initiator) {
@@ -177,7 +177,7 @@ static weft_err check_hello(struct weft_auth *a, char *why, size_t size)
 {
 	uint8_t job[32];
 	memcpy(a->theirs, a->in, WEFT_AUTH_HELLO);
-	int src = (int)get32(a->theirs + AT_SRC), dst = (int)get32(a->theirs + AT_DST);
+	int src = (int)read_le32(a->theirs + AT_SRC), dst = (int)read_le32(a->theirs + AT_DST);
 
 	hash_job(a->job, job);
 	if (sodium_memcmp(job, a->theirs + AT_JOB, sizeof job) != 0) {
@@ -219,7 +219,7 @@ static weft_err step_acceptor(struct weft_auth *a, char *why, size_t size)
 	if (a->state == WAIT_HELLO) {
 		if ((err = read_wanted(a, why, size)) || (err = check_hello(a, why, size)))
 			return err;
-		fill_hello(a, (int)get32(a->theirs + AT_SRC));
+		fill_hello(a, (int)read_le32(a->theirs + AT_SRC));
 		memcpy(a->out, a->mine, WEFT_AUTH_HELLO);
 		make_proof(a, false, a->out + WEFT_AUTH_HELLO);
 		a->out_have = 0;
@@ -231,7 +231,7 @@ static weft_err step_acceptor(struct weft_auth *a, char *why, size_t size)
 	if (a->state == WAIT_PROOF) {
 		if ((err = read_wanted(a, why, size)) || (err = check_proof(a, a->in, why, size)))
 			return err;
-		a->peer = (int)get32(a->theirs + AT_SRC);
+		a->peer = (int)read_le32(a->theirs + AT_SRC);
 		a->state = PROVEN;
 		return WEFT_OK;
 	}
@@ -286,7 +286,7 @@ weft_err weft_net_auth_step(struct weft_auth *a, char *why, size_t why_size)
 int weft_net_auth_claim(const struct weft_auth *a)
 {
 	weft_assert(!a->initiator);
-	return a->state > WAIT_HELLO ? (int)get32(a->theirs + AT_SRC) : -1;
+	return a->state > WAIT_HELLO ? (int)read_le32(a->theirs + AT_SRC) : -1;
 }
 
 void weft_net_auth_answer(struct weft_auth *a, enum weft_auth_verdict verdict)

@@ -7,7 +7,7 @@
  * driver carries but does not read, and a payload of 0..max bytes.
  *
  * Callers    open, close: the starting thread.
- *            publish, connect: the starting thread, between boot's put and fence / after the fence.
+ *            address: the starting thread, before boot's fence.  reach: after it.
  *            post: any thread; the caller holds the gate's mask, so one at a time per peer.
  *            regions, transfer, atomic, flush: any thread (region.h).
  *            poll: one thread at a time per driver instance (the caller holds the source's mask);

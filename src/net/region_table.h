@@ -8,7 +8,7 @@
  * that peers map (shown); what the owner decides by lies in its own, so that a peer that scribbles
  * there confuses peers, not the owner.
  *
- * Callers   open, close: any thread of the owner.  is_open: any thread of a process that maps it.
+ * Callers   open, close: any thread of the owner.  shown_open: any thread of a process that maps it.
  * Order     an origin that sees a region open began before its close() returned.
  * Progress  lock-free; open() looks at each word of the table once.
  * Full      open() returns 0.

@@ -185,7 +185,7 @@ static void watch_end(struct watch *w)
 }
 
 /* Takes n off, or says why not. */
-static bool take(void *arg)
+static bool take_notes(void *arg)
 {
 	struct wanted *w = arg;
 	pthread_mutex_lock(&regions_lock);
@@ -206,8 +206,8 @@ weft_err weft_comm_notify_test(uint64_t key, unsigned note, uint64_t n)
 		return WEFT_ERR_STATE;
 	if (note >= WEFT_COMM_NOTES)
 		return WEFT_ERR_ARG;
-	if (!take(&w) && !weft_port_in_handler() && weft_task_engine_poll())
-		(void)take(&w);
+	if (!take_notes(&w) && !weft_port_in_handler() && weft_task_engine_poll())
+		(void)take_notes(&w);
 	return w.err;
 }
 
@@ -219,7 +219,7 @@ weft_err weft_comm_notify_wait(uint64_t key, unsigned note, uint64_t n, int from
 		return WEFT_ERR_STATE;
 	if (note >= WEFT_COMM_NOTES || from < WEFT_COMM_ANY_PEER || from >= weft_comm_size())
 		return WEFT_ERR_ARG;
-	if (take(&w))
+	if (take_notes(&w))
 		return w.err;
 	if (weft_port_in_handler())
 		return WEFT_ERR_DEADLOCK;
@@ -229,7 +229,7 @@ weft_err weft_comm_notify_wait(uint64_t key, unsigned note, uint64_t n, int from
 			return err;
 		w.from = &watch;
 	}
-	weft_port_sleep_until(take, &w);
+	weft_port_sleep_until(take_notes, &w);
 	if (w.from)
 		watch_end(&watch);
 	return w.err;

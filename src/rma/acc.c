@@ -55,7 +55,8 @@ static void pair_store(const struct pair *p, char *data, const char *from)
 }
 
 /* inout = in op inout, on data of whole elements.  Both are aligned for any element. */
-static void combine(weft_reduce_fn *fn, unsigned elem, const char *in, char *inout, size_t bytes)
+static void combine_elements(weft_reduce_fn *fn, unsigned elem, const char *in, char *inout,
+			     size_t bytes)
 {
 	size_t size = weft_rma_elem_bytes(elem);
 	weft_assert(bytes % size == 0);
@@ -302,7 +303,7 @@ static void scratch_give(struct weft_rma_win *win, char *scratch)
 /* ---- in bulk: direct.h says why --------------------------------------------------------------- */
 
 /* Waits until no member is inside of the target, nor another thread of this one.  False: one does not come out. */
-static bool drained(const struct weft_rma_win *win, int rank)
+static bool drain_target(const struct weft_rma_win *win, int rank)
 {
 	if (win->places == 1 && !win->threads)
 		return true;
@@ -351,7 +352,7 @@ static bool in_bulk(const struct weft_rma_acc *a, weft_reduce_fn *fn, char *piec
 	if (packs && !room)
 		return false;
 	acc_lock(a->win, a->rank);
-	done = drained(a->win, a->rank);
+	done = drain_target(a->win, a->rank);
 	if (done)
 		bulk_piece(a, fn, piece, at, len, room);
 	acc_unlock(a->win, a->rank);
@@ -393,7 +394,7 @@ static weft_err locked_block(const struct weft_rma_acc *a, weft_reduce_fn *fn, s
 	weft_data_pack(a->from, a->from_at + at, operand, len);
 	if (a->red.op == WEFT_OP_REPLACE)
 		return weft_rma_memory_write(&a->there, at, operand, len);
-	combine(fn, a->red.elem, operand, old, len);
+	combine_elements(fn, a->red.elem, operand, old, len);
 	return weft_rma_memory_write(&a->there, at, old, len);
 }
 

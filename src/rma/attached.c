@@ -28,7 +28,7 @@ static void show_locked(struct weft_rma_win *win)
 }
 
 /* How many of the `len` bytes from `at` on one range of the table holds. */
-static uint64_t covered(const struct weft_rma_attached *a, uint64_t at, uint64_t len)
+static uint64_t bytes_covered(const struct weft_rma_attached *a, uint64_t at, uint64_t len)
 {
 	/* Acquire, here and below: before AGAIN. */
 	uint32_t n = atomic_load_explicit(&a->x_n, memory_order_acquire);
@@ -47,7 +47,7 @@ bool weft_rma_attached_find(const struct weft_rma_attached *a, uint64_t at, uint
 	uint32_t seq = atomic_load_explicit(&a->x_seq, memory_order_acquire);
 	/* Ranges that follow each other are one.  Ends: each turn covers a byte, or finds none. */
 	for (uint64_t some = 1; len && some; at += some, len -= some)
-		some = covered(a, at, len);
+		some = bytes_covered(a, at, len);
 	return !len && !(seq & 1) && atomic_load_explicit(&a->x_seq, memory_order_acquire) == seq;
 }
 

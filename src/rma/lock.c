@@ -117,7 +117,7 @@ static bool take_in_turn(const struct look *l)
 	return false;
 }
 
-static bool taken(const void *arg)
+static bool lock_taken_in_turn(const void *arg)
 {
 	const struct look *l = arg;
 	struct weft_rma_target *t = &l->win->target[l->rank];
@@ -138,18 +138,18 @@ static bool take_at_once(struct weft_rma_win *win, int rank, bool exclusive)
 	if (weft_likely(take_in_turn(&l)))
 		return true;
 	if (!q->turn)
-		return weft_task_look_for_a_while(taken, &l);
+		return weft_task_look_for_a_while(lock_taken_in_turn, &l);
 	weft_rma_turn_join(q);
 	bool got = false;
 	/* Ends: LOOKS.  A lock that changes hands comes to this member soon. */
 	for (uint32_t was = 0, now = 1, i = 0; !got && i < LOOKS && was != now; i++) {
 		was = weft_rma_turn_sum(q);
-		got = weft_task_look_for_a_while(taken, &l);
+		got = weft_task_look_for_a_while(lock_taken_in_turn, &l);
 		now = weft_rma_turn_sum(q);
 	}
 	if (!got && !weft_rma_turn_mine(q)) {
 		weft_rma_turn_skip(q);
-		got = taken(&l);
+		got = lock_taken_in_turn(&l);
 	}
 	weft_rma_turn_unwant(q);
 	return got;

@@ -12,7 +12,7 @@
 #define CALL_MOST ((size_t)1 << 20) /* bytes of a system call: bounds how long a signal waits */
 
 /* Cuts the list to `len` bytes; returns how many pieces are left. */
-static unsigned cut(struct iovec *iov, unsigned n, size_t len)
+static unsigned cut_iovec(struct iovec *iov, unsigned n, size_t len)
 {
 	unsigned i = 0;
 	for (; i < n && len; i++) {
@@ -35,8 +35,8 @@ static weft_err kernel_copy(pid_t pid, bool write, const struct weft_buf *there,
 		size_t n = weft_data_iov(here, here_at + done, near, &n_near);
 		most = f < most ? f : most;
 		most = n < most ? n : most;
-		n_far = cut(far, n_far, most);
-		n_near = cut(near, n_near, most);
+		n_far = cut_iovec(far, n_far, most);
+		n_near = cut_iovec(near, n_near, most);
 		ssize_t got = write ? process_vm_writev(pid, near, n_near, far, n_far, 0)
 				    : process_vm_readv(pid, near, n_near, far, n_far, 0);
 		if (got < 0 && errno == EINTR)

@@ -11,7 +11,7 @@
  */
 #include "rma/win_int.h"
 
-static bool reaches(const struct weft_rma_target *t)
+static bool note_by_store(const struct weft_rma_target *t)
 {
 	/* Relaxed: the caller's own accesses, or those of threads that the program orders. */
 	return t->x_notes && t->path != WEFT_RMA_OWED &&
@@ -25,7 +25,7 @@ weft_err weft_rma_note(struct weft_rma_win *win, int rank, unsigned note)
 	weft_assert(note < WEFT_RMA_NOTES);
 	if (weft_unlikely(atomic_load_explicit(&t->x_lost, memory_order_acquire))) /* LOST */
 		return WEFT_ERR_PEER;
-	if (!reaches(t)) {
+	if (!note_by_store(t)) {
 		/* A flush that follows asks the target, and so ends behind it. */
 		atomic_store_explicit(&t->x_asked, true, memory_order_relaxed);
 		return weft_rma_tell(win, rank, WEFT_RMA_NOTE, note, WEFT_OK);

@@ -14,7 +14,7 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static weft_err map(struct weft_rma_page *p, int fd, size_t bytes)
+static weft_err map_page(struct weft_rma_page *p, int fd, size_t bytes)
 {
 	/* Pages are taken when they are first touched: by the member that uses them, near it. */
 	void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -39,7 +39,7 @@ weft_err weft_rma_page_make(struct weft_rma_page *p, size_t bytes)
 	}
 	weft_err err = WEFT_ERR_NOMEM;
 	if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0)
-		err = map(p, fd, bytes);
+		err = map_page(p, fd, bytes);
 	if (err)
 		close(fd);
 	else
@@ -63,7 +63,7 @@ weft_err weft_rma_page_map(struct weft_rma_page *p, int pid, int fd, size_t byte
 	/* Sealed: a file that shrinks would kill us at an access. */
 	if (seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(mine, &st) == 0 &&
 	    st.st_size == (off_t)bytes)
-		err = map(p, mine, bytes);
+		err = map_page(p, mine, bytes);
 	close(mine);
 	return err;
 }

@@ -121,7 +121,7 @@ static weft_err err_of(const struct weft_rma_head *h)
 	return h->err > 0 || h->err < WEFT_ERR_INTERNAL ? WEFT_ERR_PROTO : (weft_err)h->err;
 }
 
-static void result(struct weft_rma_pending *p, const struct weft_rma_head *h)
+static void unpack_result(struct weft_rma_pending *p, const struct weft_rma_head *h)
 {
 	weft_err err = err_of(h);
 	if (!err && h->bytes != p->len) {
@@ -159,7 +159,7 @@ void weft_rma_answered(struct weft_rma_win *win, int rank, const struct weft_rma
 		return;
 	case WEFT_RMA_RESULT:
 		if (p)
-			result(p, h);
+			unpack_result(p, h);
 		return;
 	case WEFT_RMA_FLUSHED:
 	case WEFT_RMA_GRANTED:

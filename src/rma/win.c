@@ -17,7 +17,7 @@ static struct weft_rma_win *list;
 /* What a peer must be able to read to prove that it can; not a secret from those that can. */
 static const uint64_t canary = 0x77656674726d6121u;
 
-static bool here(const struct weft_rma_win *win, int rank)
+static bool is_on_this_host(const struct weft_rma_win *win, int rank)
 {
 	return rank == win->rank || weft_comm_same_host(win->core, weft_rma_process(win, rank));
 }
@@ -64,7 +64,7 @@ static weft_err ranks_by_process(struct weft_rma_win *win)
 	return WEFT_OK;
 }
 
-static void enlist(struct weft_rma_win *win)
+static void list_window(struct weft_rma_win *win)
 {
 	pthread_mutex_lock(&list_lock);
 	win->next = list;
@@ -75,7 +75,7 @@ static void enlist(struct weft_rma_win *win)
 	pthread_mutex_unlock(&list_lock);
 }
 
-static void delist(struct weft_rma_win *win)
+static void unlist_window(struct weft_rma_win *win)
 {
 	pthread_mutex_lock(&list_lock);
 	if (win->prev_p) {
@@ -130,7 +130,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 		weft_rma_win_free(win);
 		return err;
 	}
-	enlist(win);
+	list_window(win);
 	*win_p = win;
 	return WEFT_OK;
 }
@@ -194,7 +194,7 @@ static size_t part_at(const struct weft_rma_win *win, int rank)
 	int members = 0;
 	size_t at = 0;
 	for (int r = 0; r < win->size; r++) {
-		if (!here(win, r))
+		if (!is_on_this_host(win, r))
 			continue;
 		members++;
 		if (r < rank && is_shared(win))
@@ -208,7 +208,7 @@ static size_t part_at(const struct weft_rma_win *win, int rank)
 static int first_here(const struct weft_rma_win *win)
 {
 	int r = 0;
-	while (!here(win, r)) /* ends: this member is on its own host */
+	while (!is_on_this_host(win, r)) /* ends: this member is on its own host */
 		r++;
 	return r;
 }
@@ -217,7 +217,7 @@ static int members_before(const struct weft_rma_win *win, int rank)
 {
 	int n = 0;
 	for (int r = 0; r < rank; r++)
-		n += here(win, r);
+		n += is_on_this_host(win, r);
 	return n;
 }
 
@@ -261,7 +261,7 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 		t->x_notes = win->notes;
 		t->place = 0;
 	}
-	if (!paged || !here(win, rank))
+	if (!paged || !is_on_this_host(win, rank))
 		return;
 	t->place = members_before(win, rank);
 	t->slot = (void *)((char *)win->page.map + slot_at(t->place));
@@ -318,8 +318,8 @@ weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped)
 	bool paged = true, one_host = true;
 	weft_err err = WEFT_OK;
 	for (int r = 0; r < win->size; r++) {
-		one_host &= here(win, r);
-		paged &= !here(win, r) || mapped[r];
+		one_host &= is_on_this_host(win, r);
+		paged &= !is_on_this_host(win, r) || mapped[r];
 	}
 	if (!paged)
 		weft_rma_page_unmap(&win->page);
@@ -354,7 +354,7 @@ void weft_rma_win_free(struct weft_rma_win *win)
 	if (!win)
 		return;
 	weft_rma_inbox_close(win);
-	delist(win);
+	unlist_window(win);
 	weft_rma_lock_end(win);
 	if (is_ours(win->flavor) && !(win->page.map && is_shared(win)))
 		free(win->base);

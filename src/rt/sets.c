@@ -16,7 +16,7 @@ static int numa_of(const struct weft_topo_numa *numa, int rank)
 	return weft_topo_numa_of(numa, &cpus);
 }
 
-static void add(const char *name, const int *ranks, int n)
+static void add_pset(const char *name, const int *ranks, int n)
 {
 	weft_err err = weft_boot_psets_add(name, ranks, n);
 	if (err)
@@ -35,12 +35,12 @@ void weft_rt_name_sets(int rank, int size)
 	for (int p = 0; p < size; p++)
 		if (weft_comm_same_host(weft_comm_home(), p))
 			ranks[hosts++] = p;
-	add("weft://host", ranks, hosts);
+	add_pset("weft://host", ranks, hosts);
 	for (int i = 0; i < hosts && node >= 0; i++)
 		if (numa_of(&numa, ranks[i]) == node)
 			ranks[near++] = ranks[i];
 	if (near)
-		add("weft://numa", ranks, near);
+		add_pset("weft://numa", ranks, near);
 	weft_topo_numa_fini(&numa);
 	free(ranks);
 }

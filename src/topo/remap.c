@@ -128,7 +128,7 @@ static void measure_steps(struct mapping *m, int seed)
 }
 
 /* Ties of a node to those that are placed: near ones count more. */
-static int64_t pull(const struct mapping *m, int node, int process)
+static int64_t ties_of_node(const struct mapping *m, int node, int process)
 {
 	int64_t sum = 0;
 
@@ -159,7 +159,7 @@ static void place_nodes(struct mapping *m, bool compact)
 		for (int v = 0; v < n; v++) {
 			if (m->process[v] >= 0)
 				continue;
-			int64_t p = pull(m, v, process);
+			int64_t p = ties_of_node(m, v, process);
 			if (p > most ||
 			    (p == most && compact && !fresh && m->steps[v] < m->steps[best])) {
 				most = p;

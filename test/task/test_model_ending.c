@@ -35,14 +35,14 @@ static void held_setup(void)
 
 static void look_of(unsigned generation)
 {
-	if (weft_task_closing_look_begin(&looks, generation))
+	if (weft_task_ending_look_begin(&looks, generation))
 		MODEL_CHECK(model_read(&memory) == (int)generation);
-	weft_task_closing_look_end(&looks);
+	weft_task_ending_look_end(&looks);
 }
 
 static void looks_twice(void)
 {
-	for (int i = 0; i < 2 && !weft_task_closing_over(&looks, 0); i++)
+	for (int i = 0; i < 2 && !weft_task_ending_over(&looks, 0); i++)
 		look_of(0);
 }
 
@@ -53,21 +53,21 @@ static void looks_once(void)
 
 static void looks_uncounted(void)
 {
-	if (!weft_task_closing_over(&looks, 0))
+	if (!weft_task_ending_over(&looks, 0))
 		MODEL_CHECK(model_read(&memory) == 0);
 }
 
 static void stops(void)
 {
-	weft_task_closing_end(&looks);
-	while (weft_task_closing_inside(&looks)) /* ends: a look does */
+	weft_task_ending_end(&looks);
+	while (weft_task_ending_inside(&looks)) /* ends: a look does */
 		model_relax();
 	model_write(&memory, 1); /* freed, and made anew by the next start */
 }
 
 static void stops_at_once(void)
 {
-	weft_task_closing_end(&looks);
+	weft_task_ending_end(&looks);
 	model_write(&memory, 1);
 }
 
@@ -161,13 +161,13 @@ int main(void)
 		 {looks_twice, stops},
 		 NULL,
 		 8,
-		 .must = {"weft_task_closing_look_end x", "weft_task_closing_inside l"}},
+		 .must = {"weft_task_ending_look_end x", "weft_task_ending_inside l"}},
 		{"two look",
 		 setup,
 		 {looks_once, looks_once, stops},
 		 NULL,
 		 4,
-		 .must = {"weft_task_closing_look_end x", "weft_task_closing_inside l"}},
+		 .must = {"weft_task_ending_look_end x", "weft_task_ending_inside l"}},
 		{"looks uncounted", setup, {looks_uncounted, stops}, NULL, 4, .broken = true},
 		{"stops at once", setup, {looks_once, stops_at_once}, NULL, 4, .broken = true},
 		{"a waiter parks",

@@ -43,7 +43,7 @@ static uint32_t make_note(const struct weft_coll_group *g, enum weft_coll_kind k
 }
 
 /* What we have called under the number of theirs; 0: that is too long ago, or to come. */
-static uint32_t remembered(const struct weft_coll_group *g, uint32_t theirs)
+static uint32_t note_of_number(const struct weft_coll_group *g, uint32_t theirs)
 {
 	uint32_t ours = weft_coll_shm_of(g)->noted[(theirs >> 8) % WEFT_COLL_SHM_NOTES];
 	return (ours ^ theirs) >> 8 ? 0 : ours;
@@ -116,7 +116,7 @@ static bool note_differs(const struct weft_coll_group *g, uint32_t theirs, bool 
 	/* The distance of two numbers of 23 bits. */
 	int32_t apart = (int32_t)((theirs & ~0xffu) - (mine & ~0xffu)) << 1;
 	*apart_p = apart;
-	*ours_p = apart < 0 ? remembered(g, theirs) : mine;
+	*ours_p = apart < 0 ? note_of_number(g, theirs) : mine;
 	return theirs && *ours_p && theirs != *ours_p && (apart <= 0 || ahead);
 }
 
@@ -157,7 +157,7 @@ static bool handed_out_in_ring(const struct weft_coll_group *g)
 		return false;
 	weft_error("collectives that do not match: rank %d of %s is in %s, and its root in one "
 		   "(small)",
-		   g->rank, weft_coll_comm_name(g->ctx), name_of(remembered(g, number << 8)));
+		   g->rank, weft_coll_comm_name(g->ctx), name_of(note_of_number(g, number << 8)));
 	weft_coll_shm_give_up(g, WEFT_COLL_EC_MISMATCH, 0);
 	return true;
 }

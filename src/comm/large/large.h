@@ -3,7 +3,7 @@
  * large.h - large messages, as the rest of comm/ sees them.  The routes of their data: route.h.
  *
  * Callers   start: the thread that matched the message.  cts, data, fin, data_expected: the poller
- *           of the connection.  abandon: the thread that found the peer gone, after weft_gate_down.
+ *           of the connection.  abandon: the thread that found the peer gone, after weft_comm_gate_down.
  *           _locked: holder of the gate's mask.
  * Owner     the request, from start or the RTS on, until it is complete.
  */

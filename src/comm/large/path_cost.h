@@ -3,7 +3,7 @@
  * path_cost.h - what large messages from one peer cost by either path, measured while running.
  *
  * FETCH: the kernel copies out of the sender's memory, a call at a time.  SENT: the sender copies into
- * the ring while the receiver copies out of it (routes BOTH and FETCH, and REST, of route.h).  Which
+ * the ring while the receiver copies out of it.  FETCH stands for the routes FETCH and BOTH of route.h, SENT for REST.  Which
  * takes less time depends on how far the two cores are from each other, on size and layout, and
  * changes within seconds.
  *

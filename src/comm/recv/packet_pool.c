@@ -16,7 +16,7 @@ static unsigned pools_wanted(void)
 	if (n)
 		return n;
 	long cores = sysconf(_SC_NPROCESSORS_CONF);
-	for (n = 1; n < WEFT_STASH_POOLS_MAX && (long)n < cores; n *= 2)
+	for (n = 1; n < WEFT_PACKET_POOLS_MAX && (long)n < cores; n *= 2)
 		;
 	atomic_store_explicit(&x_pools, n, memory_order_relaxed);
 	return n;

@@ -15,7 +15,7 @@
  * look and the lock: then two cores meet at one lock, no more.
  *
  * Callers   take, give: any thread; not a signal handler.
- * Owner     the stash owns an item from give until take.
+ * Owner     the pool owns an item from give until take.
  * Order     what was written to an item before give() is visible after take(); by the locks.
  * Progress  take never waits for an item: NULL means make one, or go without.  The locks cover a few
  *           dozen instructions, a cut walks one batch.
@@ -31,9 +31,9 @@
 
 #include "comm/lock.h"
 
-#define WEFT_STASH_POOLS_MAX 64u
+#define WEFT_PACKET_POOLS_MAX 64u
 
-/* The first bytes of what lies in a stash. */
+/* The first bytes of what lies in a pool. */
 struct weft_comm_packet_pool_item {
 	struct weft_comm_packet_pool_item *next; /* towards cold */
 	struct weft_comm_packet_pool_item
@@ -59,7 +59,7 @@ struct weft_comm_packet_pool {
 /* Keeps at most `most` items in the shared pool, and 2 * batch for each core. */
 weft_err weft_comm_packet_pool_init(struct weft_comm_packet_pool *s, unsigned batch,
 				    unsigned most) weft_must_use;
-/* All that it holds, by next; the stash is empty and gone. */
+/* All that it holds, by next; the pool is empty and gone. */
 struct weft_comm_packet_pool_item *weft_comm_packet_pool_fini(struct weft_comm_packet_pool *s);
 
 /* NULL: there is none. */

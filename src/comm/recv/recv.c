@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* recv.c - receives: posting, taking data in, cancelling. */
+/* recv.c - receives: posting, cancelling. */
 #include "base/trace.h"
 #include "comm/large/rtr.h"
 #include "comm/match/match_fast.h"
@@ -9,10 +9,6 @@
 #include "comm/sign.h"
 #include "task/task.h"
 #include "wait/stack.h"
-
-/* ---- data --------------------------------------------------------------------------------- */
-
-/* ---- the calls ---------------------------------------------------------------------------- */
 
 static weft_err irecv_here(struct weft_req *r, struct weft_ctx *ctx, int peer, int tag,
 			   const struct weft_buf *buf)

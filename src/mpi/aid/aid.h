@@ -3,7 +3,7 @@
  * aid.h - what helps the user find mistakes: notes of waiting calls for `weft doctor`, and the checks of
  * WEFT_CHECK.
  *
- * Callers   start: MPI_Init, before other threads call MPI; the rest as it says.
+ * Callers   notes_init: MPI_Init, before other threads call MPI; the rest as it says.
  */
 #ifndef WEFT_MPI_AID_H
 #define WEFT_MPI_AID_H

@@ -2,7 +2,7 @@
 /*
  * op.h - operations: predefined kernels by element, or a user's function.
  *
- * Callers   find: any thread.  A user's function runs only on an application thread inside an MPI
+ * Callers   for: any thread.  A user's function runs only on an application thread inside an MPI
  *           call; coll/ stops before it and goes on in the next call.
  */
 #ifndef WEFT_MPI_OP_H

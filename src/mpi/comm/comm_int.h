@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * comm_int.h - how communicators come to be: ids, agreement, building.  For the files that make
- * communicators (comm.c, comm_make.c, intercomm.c, comm_dup.c).
+ * communicators (comm.c, comm_make.c, intercomm.c, comm_idup.c).
  */
 #ifndef WEFT_MPI_COMM_INT_H
 #define WEFT_MPI_COMM_INT_H

@@ -35,7 +35,7 @@ static bool is_theirs(const char *var)
 }
 
 /* The environment with the two variables; to be freed, as are its first two entries. */
-static char **environment(int fd, const char *port)
+static char **agent_environment(int fd, const char *port)
 {
 	size_t n = 0, at = 2;
 
@@ -93,7 +93,7 @@ static bool find_mpiexec(char path[PATH_MAX])
 	return false;
 }
 
-static int launch(const char *path, char **argv, char **env, int fd, pid_t *pid_p)
+static int spawn_agent(const char *path, char **argv, char **env, int fd, pid_t *pid_p)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -116,7 +116,7 @@ static int launch(const char *path, char **argv, char **env, int fd, pid_t *pid_
 }
 
 /* mpiexec goes on in a child of its own, so that the program's wait() never meets it. */
-static void reap(pid_t pid)
+static void reap_starter(pid_t pid)
 {
 	int status;
 
@@ -135,9 +135,9 @@ int weft_mpi_agent_start(char **argv, const char *port, struct weft_mpi_agent *a
 						   "WEFT_SPAWN_MPIEXEC to its path");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return weft_mpi_err(MPI_ERR_SPAWN, "socketpair: %s", strerror(errno));
-	char **env = environment(pair[1], port);
+	char **env = agent_environment(pair[1], port);
 	argv[0] = path;
-	int err = env ? launch(path, argv, env, pair[1], &pid) : ENOMEM;
+	int err = env ? spawn_agent(path, argv, env, pair[1], &pid) : ENOMEM;
 	if (env)
 		environment_free(env);
 	close(pair[1]);
@@ -145,7 +145,7 @@ int weft_mpi_agent_start(char **argv, const char *port, struct weft_mpi_agent *a
 		close(pair[0]);
 		return weft_mpi_err(MPI_ERR_SPAWN, "%s: %s", path, strerror(err));
 	}
-	reap(pid);
+	reap_starter(pid);
 	agent->fd = pair[0];
 	return MPI_SUCCESS;
 }

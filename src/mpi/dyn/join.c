@@ -24,7 +24,7 @@ struct word {
 	uint8_t nonce[16];
 };
 
-static int broken(const char *what)
+static int socket_error(const char *what)
 {
 	return weft_mpi_err(MPI_ERR_OTHER, "the socket of MPI_Comm_join: %s", what);
 }
@@ -48,11 +48,11 @@ static int put_all(int fd, const void *data, size_t len)
 	while (at < len) { /* ends: each turn writes, or fails */
 		ssize_t n = send(fd, (const char *)data + at, len - at, MSG_NOSIGNAL);
 		if (n < 0 && errno == ENOTSOCK)
-			return broken("it is no socket");
+			return socket_error("it is no socket");
 		if (n > 0)
 			at += (size_t)n;
 		else if (n < 0 && errno != EINTR && (errno != EAGAIN || !wait_for(fd, POLLOUT)))
-			return broken(strerror(errno));
+			return socket_error(strerror(errno));
 	}
 	return MPI_SUCCESS;
 }
@@ -63,19 +63,19 @@ static int get_all(int fd, void *data, size_t len)
 
 	while (at < len) { /* ends: each turn reads, or fails */
 		if (!wait_for(fd, POLLIN))
-			return broken(strerror(errno));
+			return socket_error(strerror(errno));
 		ssize_t n = recv(fd, (char *)data + at, len - at, 0);
 		if (n == 0)
-			return broken("the other side has closed it");
+			return socket_error("the other side has closed it");
 		if (n > 0)
 			at += (size_t)n;
 		else if (errno != EINTR && errno != EAGAIN)
-			return broken(strerror(errno));
+			return socket_error(strerror(errno));
 	}
 	return MPI_SUCCESS;
 }
 
-static int serve(int fd, struct weft_comm_port **port_p, struct weft_comm_line **line_p)
+static int join_as_server(int fd, struct weft_comm_port **port_p, struct weft_comm_line **line_p)
 {
 	char name[WEFT_PORT_NAME] = "";
 	weft_err err = weft_comm_port_open(port_p);
@@ -89,10 +89,10 @@ static int serve(int fd, struct weft_comm_port **port_p, struct weft_comm_line *
 	sodium_memzero(name, sizeof(name));
 	if (!told && !err)
 		err = weft_comm_port_accept(*port_p, WEFT_FOREVER, line_p);
-	return told ? told : err ? broken(weft_strerror(err)) : MPI_SUCCESS;
+	return told ? told : err ? socket_error(weft_strerror(err)) : MPI_SUCCESS;
 }
 
-static int call(int fd, struct weft_comm_line **line_p)
+static int join_as_caller(int fd, struct weft_comm_line **line_p)
 {
 	char name[WEFT_PORT_NAME];
 	int err = get_all(fd, name, sizeof(name));
@@ -103,7 +103,7 @@ static int call(int fd, struct weft_comm_line **line_p)
 	weft_err got =
 		name[0] ? weft_comm_port_call(name, WEFT_FOREVER, line_p) : WEFT_ERR_UNSUPPORTED;
 	sodium_memzero(name, sizeof(name));
-	return got ? broken(weft_strerror(got)) : MPI_SUCCESS;
+	return got ? socket_error(weft_strerror(got)) : MPI_SUCCESS;
 }
 
 int weft_mpi_Comm_join(int fd, MPI_Comm *intercomm)
@@ -120,11 +120,11 @@ int weft_mpi_Comm_join(int fd, MPI_Comm *intercomm)
 	if (!err)
 		err = get_all(fd, &theirs, sizeof(theirs));
 	if (!err && memcmp(theirs.magic, mine.magic, sizeof(mine.magic)) != 0)
-		err = broken("what came through it is not from weft");
+		err = socket_error("what came through it is not from weft");
 	if (!err)
 		err = memcmp(mine.nonce, theirs.nonce, sizeof(mine.nonce)) < 0
-			      ? serve(fd, &port, &line)
-			      : call(fd, &line);
+			      ? join_as_server(fd, &port, &line)
+			      : join_as_caller(fd, &line);
 	err = weft_mpi_meet_by_line(self, 0, line, err, NULL, &inter);
 	if (port)
 		weft_comm_port_close(port);

@@ -73,7 +73,7 @@ static int tell_rest(struct meeting *m, char *data, size_t len)
 }
 
 /* failed: the root's error so far; then the others get its class. */
-static int tell(struct meeting *m, int failed, char *data, size_t len)
+static int meeting_tell(struct meeting *m, int failed, char *data, size_t len)
 {
 	struct first f = {.len = len};
 
@@ -85,7 +85,7 @@ static int tell(struct meeting *m, int failed, char *data, size_t len)
 }
 
 /* What the root tells; *data_p is the caller's (free). */
-static int hear(struct meeting *m, char **data_p, size_t *len_p)
+static int meeting_hear(struct meeting *m, char **data_p, size_t *len_p)
 {
 	struct first f;
 	int err = weft_mpi_talk_bcast(&m->talk, m->root, &f, sizeof(f));
@@ -157,7 +157,7 @@ static int exchange_hello(struct meeting *m)
 }
 
 /* The names of all processes, in the domain's order. */
-static int names(struct meeting *m)
+static int exchange_names(struct meeting *m)
 {
 	struct weft_mpi_group *g = m->local->group;
 	size_t bytes = (size_t)m->with.their_size * sizeof(*m->process), len = 0;
@@ -184,7 +184,7 @@ static int agree_as_root(struct meeting *m, int failed, const int note[2])
 {
 	m->with.err = m->wire ? exchange_hello(m) : failed;
 	if (!m->with.err)
-		m->with.err = names(m);
+		m->with.err = exchange_names(m);
 	memcpy(m->with.note, note, sizeof(m->with.note));
 	size_t bytes = m->with.err ? 0 : (size_t)m->size * sizeof(*m->process);
 	size_t len = sizeof(m->with) + bytes;
@@ -193,8 +193,8 @@ static int agree_as_root(struct meeting *m, int failed, const int note[2])
 		memcpy(text, &m->with, sizeof(m->with));
 	if (text && bytes)
 		memcpy(text + sizeof(m->with), m->process, bytes);
-	int err = tell(m, text ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory"), text,
-		       len);
+	int err = meeting_tell(
+		m, text ? MPI_SUCCESS : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory"), text, len);
 	if (text)
 		sodium_memzero(text, len);
 	free(text);
@@ -208,7 +208,7 @@ static int agree_on_peer(struct meeting *m, int failed, int note[2])
 
 	if (m->local->rank == m->root)
 		return agree_as_root(m, failed, note);
-	int err = hear(m, &text, &len);
+	int err = meeting_hear(m, &text, &len);
 	if (err)
 		return err;
 	memcpy(&m->with, text, sizeof(m->with));
@@ -279,7 +279,7 @@ static int offer_text(struct meeting *m, const char *mine)
 }
 
 /* Are these n texts, each with its end?  Fills text[0..n). */
-static bool split(char *all, size_t len, int n, char **text)
+static bool split_texts(char *all, size_t len, int n, char **text)
 {
 	size_t at = 0;
 
@@ -315,7 +315,7 @@ static int swap_texts(struct meeting *m, const char *ours, size_t ours_len, char
 }
 
 /* Every member says `mine` and hears what each of both sides has said. */
-static int share(struct meeting *m, const char *mine)
+static int share_texts(struct meeting *m, const char *mine)
 {
 	char *ours = NULL, *all = NULL;
 	size_t ours_len = 0, len = 0;
@@ -326,18 +326,18 @@ static int share(struct meeting *m, const char *mine)
 		if (!err)
 			err = swap_texts(m, ours, ours_len, &all, &len);
 		free(ours);
-		int told = tell(m, err, all, len);
+		int told = meeting_tell(m, err, all, len);
 		err = err ? err : told;
 	} else {
 		err = offer_text(m, mine);
-		int heard = hear(m, &all, &len);
+		int heard = meeting_hear(m, &all, &len);
 		err = err ? err : heard;
 	}
 	free(m->all);
 	m->all = all;
 	if (err)
 		return err;
-	if (!split(all, len, m->size, m->text))
+	if (!split_texts(all, len, m->size, m->text))
 		return weft_mpi_err(MPI_ERR_OTHER, "the other side could not be heard");
 	return MPI_SUCCESS;
 }
@@ -352,7 +352,7 @@ static weft_err space_put(void *arg, const char *key, const char *text)
 /* An empty text says that its member has failed. */
 static weft_err fence_as(struct meeting *m, bool failed)
 {
-	int err = share(m, failed ? "" : m->mine.text ? m->mine.text : "-");
+	int err = share_texts(m, failed ? "" : m->mine.text ? m->mine.text : "-");
 
 	weft_boot_blob_fini(&m->mine);
 	m->mine = (struct weft_boot_blob){0};
@@ -379,7 +379,7 @@ static weft_err space_get(void *arg, int rank, const char *key, char *buf, size_
 
 /* ---- the domain --------------------------------------------------------------------------- */
 
-static int join(struct meeting *m, struct weft_core **core_p)
+static int join_core(struct meeting *m, struct weft_core **core_p)
 {
 	struct weft_comm_meeting how = {.rank = offset_of_ours(m) + m->local->rank,
 					.size = m->size,
@@ -403,7 +403,7 @@ static int join(struct meeting *m, struct weft_core **core_p)
 		   : MPI_SUCCESS;
 }
 
-static struct weft_mpi_group *side(struct weft_mpi_domain *d, int from, int n)
+static struct weft_mpi_group *side_group(struct weft_mpi_domain *d, int from, int n)
 {
 	int *world = malloc((size_t)n * sizeof(*world));
 
@@ -423,11 +423,11 @@ static void remember_side(struct meeting *m, struct weft_mpi_comm *inter)
 	inter->parting_tag = WEFT_MPI_TAG_PARTING | (m->talk.tag & (WEFT_MPI_TAG_COLL_END - 1));
 }
 
-static int build(struct meeting *m, struct weft_mpi_domain *d, struct weft_mpi_comm *parent,
-		 struct weft_mpi_comm **inter_p)
+static int build_intercomm(struct meeting *m, struct weft_mpi_domain *d,
+			   struct weft_mpi_comm *parent, struct weft_mpi_comm **inter_p)
 {
-	struct weft_mpi_group *ours = side(d, offset_of_ours(m), m->local->size);
-	struct weft_mpi_group *theirs = side(d, offset_of_theirs(m), m->with.their_size);
+	struct weft_mpi_group *ours = side_group(d, offset_of_ours(m), m->local->size);
+	struct weft_mpi_group *theirs = side_group(d, offset_of_theirs(m), m->with.their_size);
 	struct weft_mpi_comm *inner = NULL;
 	struct weft_mpi_comm_plan plan = {.id = m->with.first ? WEFT_MPI_ID_LOW : WEFT_MPI_ID_HIGH,
 					  .keeper = -1,
@@ -471,13 +471,13 @@ static int become_one(struct meeting *m, struct weft_mpi_comm *parent,
 	struct weft_mpi_domain *d = NULL;
 
 	m->text = calloc((size_t)m->size, sizeof(*m->text));
-	int err = m->text ? join(m, &core) : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
+	int err = m->text ? join_core(m, &core) : weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	if (!err && !(d = weft_mpi_domain_make(core, m->size, m->process))) {
 		weft_comm_leave(core);
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	}
 	if (!err) {
-		err = build(m, d, parent, inter_p);
+		err = build_intercomm(m, d, parent, inter_p);
 		if (!err && (err = shake_hands(m, *inter_p))) {
 			weft_mpi_comm_unref(*inter_p);
 			*inter_p = NULL;

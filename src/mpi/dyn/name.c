@@ -39,7 +39,7 @@ static struct mine {
 
 /* ---- the folder --------------------------------------------------------------------------- */
 
-static int folder(char dir[PATH_ROOM])
+static int name_folder(char dir[PATH_ROOM])
 {
 	const char *given = weft_setting_str(WEFT_SET_NAME_DIR);
 	struct stat st;
@@ -63,7 +63,7 @@ static int path_of(const char *service, char path[PATH_ROOM])
 {
 	uint8_t hash[16];
 	char hex[2 * sizeof(hash) + 1], dir[PATH_ROOM];
-	int err = folder(dir);
+	int err = name_folder(dir);
 
 	if (err)
 		return err;

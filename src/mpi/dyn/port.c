@@ -113,7 +113,7 @@ void weft_mpi_ports_fini(void)
 
 /* ---- a wire over a line ------------------------------------------------------------------- */
 
-static int swap(void *arg, const void *out, size_t out_len, void **in_p, size_t *in_len_p)
+static int line_swap(void *arg, const void *out, size_t out_len, void **in_p, size_t *in_len_p)
 {
 	weft_err err = weft_comm_line_swap(arg, out, out_len, in_p, in_len_p);
 
@@ -124,7 +124,7 @@ static int swap(void *arg, const void *out, size_t out_len, void **in_p, size_t 
 int weft_mpi_meet_by_line(struct weft_mpi_comm *local, int root, struct weft_comm_line *line,
 			  int failed, int note[2], struct weft_mpi_comm **inter_p)
 {
-	struct weft_mpi_wire wire = {.arg = line, .swap = swap};
+	struct weft_mpi_wire wire = {.arg = line, .swap = line_swap};
 
 	if (line)
 		wire.secret = weft_comm_line_secret(line);
@@ -166,7 +166,7 @@ static uint64_t connect_timeout(MPI_Info info)
 	return timeout_of(info, s ? s * 1000000000u : WEFT_FOREVER);
 }
 
-static int answer(struct opened *o, uint64_t timeout, struct weft_comm_line **line_p)
+static int accept_caller(struct opened *o, uint64_t timeout, struct weft_comm_line **line_p)
 {
 	weft_err err = weft_comm_port_accept(o->port, timeout, line_p);
 
@@ -177,7 +177,7 @@ static int answer(struct opened *o, uint64_t timeout, struct weft_comm_line **li
 	return err ? weft_mpi_err(MPI_ERR_OTHER, "accept: %s", weft_strerror(err)) : MPI_SUCCESS;
 }
 
-static int dial(const char *name, uint64_t timeout, struct weft_comm_line **line_p)
+static int call_port(const char *name, uint64_t timeout, struct weft_comm_line **line_p)
 {
 	switch (weft_comm_port_call(name, timeout, line_p)) {
 	case WEFT_OK:
@@ -195,7 +195,7 @@ static int dial(const char *name, uint64_t timeout, struct weft_comm_line **line
 	}
 }
 
-static int named(int err, struct weft_mpi_comm *inter, MPI_Comm *newcomm)
+static int name_new_comm(int err, struct weft_mpi_comm *inter, MPI_Comm *newcomm)
 {
 	*newcomm = MPI_COMM_NULL;
 	return err ? err : weft_mpi_comm_name(inter, newcomm);
@@ -213,13 +213,13 @@ int weft_mpi_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Com
 		return err;
 	if (c->rank == root) {
 		o = port_name ? port_use(port_name) : NULL;
-		failed = o ? answer(o, timeout_of(info, WEFT_FOREVER), &line)
+		failed = o ? accept_caller(o, timeout_of(info, WEFT_FOREVER), &line)
 			   : weft_mpi_err(MPI_ERR_PORT, "this process has not opened that port");
 	}
 	err = weft_mpi_meet_by_line(c, root, line, failed, NULL, &inter);
 	if (o)
 		port_unuse(o);
-	return named(err, inter, newcomm);
+	return name_new_comm(err, inter, newcomm);
 }
 
 int weft_mpi_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm,
@@ -233,9 +233,9 @@ int weft_mpi_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Co
 		return err;
 	if (c->rank == root)
 		failed = !port_name ? weft_mpi_err(MPI_ERR_ARG, "port_name is a null pointer")
-				    : dial(port_name, connect_timeout(info), &line);
+				    : call_port(port_name, connect_timeout(info), &line);
 	err = weft_mpi_meet_by_line(c, root, line, failed, NULL, &inter);
-	return named(err, inter, newcomm);
+	return name_new_comm(err, inter, newcomm);
 }
 
 /* ---- disconnect --------------------------------------------------------------------------- */

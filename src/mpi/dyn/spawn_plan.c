@@ -153,7 +153,7 @@ static int check_errhandler(const char *name)
 }
 
 /* The largest number up to most that a:b:c names; -1: none, or no such text. */
-static long largest(const char *text, long most)
+static long largest_in_range(const char *text, long most)
 {
 	long v[3] = {0, 0, 1}, best = -1;
 	int n = 0;
@@ -190,7 +190,7 @@ static int soft_count(const char *soft, int most)
 	for (const char *s = soft; *s; s += *s == ',') {
 		size_t n = strcspn(s, ",");
 		snprintf(part, sizeof(part), "%.*s", (int)n, s);
-		long v = largest(part, most);
+		long v = largest_in_range(part, most);
 		best = v > best ? v : best;
 		s += n;
 	}
@@ -199,7 +199,7 @@ static int soft_count(const char *soft, int most)
 
 /* ---- the command line --------------------------------------------------------------------- */
 
-static bool add(struct weft_mpi_spawn_plan *p, const char *word)
+static bool plan_add_word(struct weft_mpi_spawn_plan *p, const char *word)
 {
 	if (p->n + 2 > p->room) {
 		int room = 2 * p->room + 16;
@@ -215,7 +215,7 @@ static bool add(struct weft_mpi_spawn_plan *p, const char *word)
 }
 
 /* Looks for command in the folders of path; else it stays as it is, for the usual search. */
-static const char *resolve(const char *command, const char *path, char buf[PATH_MAX])
+static const char *resolve_command(const char *command, const char *path, char buf[PATH_MAX])
 {
 	if (strchr(command, '/'))
 		return command;
@@ -249,7 +249,7 @@ static bool add_hosts(struct weft_mpi_spawn_plan *p, const struct keys *k)
 		fflush(out);
 		h += all;
 	}
-	bool good = fclose(out) == 0 && add(p, "--hosts") && add(p, text);
+	bool good = fclose(out) == 0 && plan_add_word(p, "--hosts") && plan_add_word(p, text);
 	free(text);
 	return good;
 }
@@ -258,10 +258,10 @@ static bool add_hosts(struct weft_mpi_spawn_plan *p, const struct keys *k)
 static bool add_launcher(struct weft_mpi_spawn_plan *p)
 {
 	const char *rsh = getenv("WEFT_JOB_RSH");
-	bool good = add(p, "--engine") && add(p, "ssh");
+	bool good = plan_add_word(p, "--engine") && plan_add_word(p, "ssh");
 
 	if (rsh && strcmp(rsh, "ssh") != 0)
-		good = good && add(p, "--launcher-exec") && add(p, rsh);
+		good = good && plan_add_word(p, "--launcher-exec") && plan_add_word(p, rsh);
 	return good;
 }
 
@@ -269,22 +269,24 @@ static bool add_program(struct weft_mpi_spawn_plan *p, const struct weft_mpi_spa
 			const struct keys *k, int n, bool away)
 {
 	char count[16], buf[PATH_MAX];
-	bool first = p->n == 1, good = first || add(p, ":");
+	bool first = p->n == 1, good = first || plan_add_word(p, ":");
 
 	snprintf(count, sizeof(count), "%d", n);
 	if (away && first)
 		good = good && add_launcher(p);
 	if (away)
 		good = good && add_hosts(p, k);
-	good = good && add(p, "-n") && add(p, count);
+	good = good && plan_add_word(p, "-n") && plan_add_word(p, count);
 	if (k->value[KEY_WDIR][0])
-		good = good && add(p, "--wdir") && add(p, k->value[KEY_WDIR]);
+		good = good && plan_add_word(p, "--wdir") && plan_add_word(p, k->value[KEY_WDIR]);
 	if (k->value[KEY_ERRHANDLER][0])
-		good = good && add(p, "-env") && add(p, "WEFT_INITIAL_ERRHANDLER") &&
-		       add(p, k->value[KEY_ERRHANDLER]);
-	good = good && add(p, "--") && add(p, resolve(prog->command, k->value[KEY_PATH], buf));
+		good = good && plan_add_word(p, "-env") &&
+		       plan_add_word(p, "WEFT_INITIAL_ERRHANDLER") &&
+		       plan_add_word(p, k->value[KEY_ERRHANDLER]);
+	good = good && plan_add_word(p, "--") &&
+	       plan_add_word(p, resolve_command(prog->command, k->value[KEY_PATH], buf));
 	for (char **a = prog->argv; good && a && a != MPI_ARGV_NULL && *a; a++)
-		good = add(p, *a);
+		good = plan_add_word(p, *a);
 	return good;
 }
 
@@ -312,7 +314,7 @@ int weft_mpi_spawn_plan_make(const struct weft_mpi_spawn_program *program, int c
 	bool away;
 
 	*plan = (struct weft_mpi_spawn_plan){0};
-	if (!add(plan, "mpiexec"))
+	if (!plan_add_word(plan, "mpiexec"))
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
 	for (int i = 0; i < count; i++)
 		plan->asked += program[i].maxprocs > 0 ? program[i].maxprocs : 0;

@@ -187,10 +187,9 @@ int weft_mpi_Bsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int 
 	return send_blocking(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED);
 }
 
-static inline __attribute__((always_inline)) int start(const void *base, MPI_Count count,
-						       MPI_Datatype datatype, int rank, int tag,
-						       MPI_Comm comm, enum weft_mpi_mode mode,
-						       MPI_Request *request)
+static inline __attribute__((always_inline)) int
+start_request(const void *base, MPI_Count count, MPI_Datatype datatype, int rank, int tag,
+	      MPI_Comm comm, enum weft_mpi_mode mode, MPI_Request *request)
 {
 	struct weft_mpi_comm *c = weft_mpi_comm_of(comm);
 	struct weft_buf buf;
@@ -224,25 +223,27 @@ static inline __attribute__((always_inline)) int start(const void *base, MPI_Cou
 int weft_mpi_Isend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		   MPI_Comm comm, MPI_Request *request)
 {
-	return start(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_STANDARD, request);
+	return start_request(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_STANDARD,
+			     request);
 }
 
 int weft_mpi_Issend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		    MPI_Comm comm, MPI_Request *request)
 {
-	return start(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_SYNC, request);
+	return start_request(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_SYNC, request);
 }
 
 int weft_mpi_Irsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		    MPI_Comm comm, MPI_Request *request)
 {
-	return start(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_READY, request);
+	return start_request(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_READY, request);
 }
 
 int weft_mpi_Ibsend(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
 		    MPI_Comm comm, MPI_Request *request)
 {
-	return start(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED, request);
+	return start_request(buf, count, datatype, dest, tag, comm, WEFT_MPI_MODE_BUFFERED,
+			     request);
 }
 
 /* ---- receives ----------------------------------------------------------------------------- */
@@ -272,5 +273,5 @@ int weft_mpi_Recv(void *base, MPI_Count count, MPI_Datatype datatype, int source
 int weft_mpi_Irecv(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
 		   MPI_Comm comm, MPI_Request *request)
 {
-	return start(buf, count, datatype, source, tag, comm, WEFT_MPI_MODE_RECV, request);
+	return start_request(buf, count, datatype, source, tag, comm, WEFT_MPI_MODE_RECV, request);
 }

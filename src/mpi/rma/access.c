@@ -64,8 +64,8 @@ static int access_err(struct weft_mpi_win *w, const struct weft_rma_there *t, we
 }
 
 /* An access has begun: WEFT_CHECK compares it with others. */
-static void begun(struct weft_mpi_win *w, const char *call, enum weft_mpi_check_access kind,
-		  struct weft_rma_reduction red, const struct weft_rma_there *t, int err)
+static void check_begun(struct weft_mpi_win *w, const char *call, enum weft_mpi_check_access kind,
+			struct weft_rma_reduction red, const struct weft_rma_there *t, int err)
 {
 	if (weft_unlikely(w->log) && !err)
 		weft_mpi_check_win_access(w, call, kind, red.op, red.elem, t);
@@ -174,8 +174,8 @@ static int put_or_get(bool put, const void *addr, MPI_Count count, MPI_Datatype 
 	err = access_err(w, &there, done);
 	const char *call = !put ? "MPI_Get" : op ? "MPI_Rput" : "MPI_Put";
 	if (put || !op) /* the end of a get's request is not seen */
-		begun(w, call, put ? WEFT_MPI_CHECK_PUT : WEFT_MPI_CHECK_GET,
-		      (struct weft_rma_reduction){0}, &there, err);
+		check_begun(w, call, put ? WEFT_MPI_CHECK_PUT : WEFT_MPI_CHECK_GET,
+			    (struct weft_rma_reduction){0}, &there, err);
 	return err;
 }
 
@@ -231,7 +231,7 @@ struct parts {
 	bool mixed;
 };
 
-static void part(void *arg, enum weft_basic basic, size_t n)
+static void count_basic(void *arg, enum weft_basic basic, size_t n)
 {
 	struct parts *p = arg;
 	if (p->kinds == 0)
@@ -267,7 +267,7 @@ static unsigned element_of(MPI_Datatype type, enum weft_op op)
 		return WEFT_B_NONE;
 	unsigned elem = t->layout->elem;
 	if (elem == WEFT_B_NONE) {
-		weft_data_sig_walk(t->layout->sig, part, &p);
+		weft_data_sig_walk(t->layout->sig, count_basic, &p);
 		elem = p.kinds == 1                         ? p.first
 		       : p.mixed || !p.kinds || p.kinds % 2 ? WEFT_B_NONE
 							    : pair_of(p.first, p.second);
@@ -303,9 +303,9 @@ static int reduction_of(MPI_Op op, MPI_Datatype type, bool fetches, struct weft_
 	return MPI_SUCCESS;
 }
 
-static int accumulate(const void *addr, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint disp,
-		      MPI_Count there_count, MPI_Datatype there_type, MPI_Op op, MPI_Win win,
-		      struct weft_rma_op *rma_op)
+static int start_accumulate(const void *addr, MPI_Count count, MPI_Datatype type, int rank,
+			    MPI_Aint disp, MPI_Count there_count, MPI_Datatype there_type,
+			    MPI_Op op, MPI_Win win, struct weft_rma_op *rma_op)
 {
 	struct weft_mpi_win *w = weft_mpi_window(win);
 	struct weft_buf here;
@@ -318,8 +318,8 @@ static int accumulate(const void *addr, MPI_Count count, MPI_Datatype type, int 
 	if (err || !there.bytes)
 		return err;
 	err = access_err(w, &there, weft_rma_accumulate(w->rma, &here, NULL, &there, red, rma_op));
-	begun(w, rma_op ? "MPI_Raccumulate" : "MPI_Accumulate", WEFT_MPI_CHECK_ACC, red, &there,
-	      err);
+	check_begun(w, rma_op ? "MPI_Raccumulate" : "MPI_Accumulate", WEFT_MPI_CHECK_ACC, red,
+		    &there, err);
 	return err;
 }
 
@@ -328,8 +328,8 @@ int weft_mpi_Accumulate(const void *origin_addr, MPI_Count origin_count,
 			MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
 			MPI_Win win)
 {
-	return accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-			  target_count, target_datatype, op, win, NULL);
+	return start_accumulate(origin_addr, origin_count, origin_datatype, target_rank,
+				target_disp, target_count, target_datatype, op, win, NULL);
 }
 
 int weft_mpi_Raccumulate(const void *origin_addr, MPI_Count origin_count,
@@ -341,8 +341,8 @@ int weft_mpi_Raccumulate(const void *origin_addr, MPI_Count origin_count,
 	struct weft_mpi_request *r = request_new(win, &rma_op);
 	if (!r)
 		return weft_mpi_err(MPI_ERR_NO_MEM, "out of memory");
-	int err = accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-			     target_count, target_datatype, op, win, rma_op);
+	int err = start_accumulate(origin_addr, origin_count, origin_datatype, target_rank,
+				   target_disp, target_count, target_datatype, op, win, rma_op);
 	return request_end(r, rma_op, err, request);
 }
 
@@ -372,7 +372,7 @@ static int get_accumulate(const char *call, const void *addr, MPI_Count count, M
 	err = access_err(w, &there,
 			 weft_rma_accumulate(w->rma, &from, &result, &there, red, rma_op));
 	if (!rma_op)
-		begun(w, call, WEFT_MPI_CHECK_ACC, red, &there, err);
+		check_begun(w, call, WEFT_MPI_CHECK_ACC, red, &there, err);
 	return err;
 }
 
@@ -449,7 +449,7 @@ int weft_mpi_Compare_and_swap(const void *origin_addr, const void *compare_addr,
 	err = access_err(w, &there,
 			 weft_rma_compare_swap(w->rma, origin_addr, compare_addr, result_addr, elem,
 					       &there));
-	begun(w, "MPI_Compare_and_swap", WEFT_MPI_CHECK_SWAP,
-	      (struct weft_rma_reduction){.elem = elem}, &there, err);
+	check_begun(w, "MPI_Compare_and_swap", WEFT_MPI_CHECK_SWAP,
+		    (struct weft_rma_reduction){.elem = elem}, &there, err);
 	return err;
 }

@@ -44,7 +44,7 @@ static int wait_wrong(struct weft_mpi_win *w, int notification, MPI_Count count,
 
 /* What a peer did before it notified may have been ordered by notifications of this rank: WEFT_CHECK does not
  * compare what comes after with what came before. */
-static void synchronised(struct weft_mpi_win *w)
+static void check_synchronised(struct weft_mpi_win *w)
 {
 	if (weft_unlikely(w->log))
 		weft_mpi_check_win_flushed(w, -1, false);
@@ -57,7 +57,7 @@ static int notify_wait(struct weft_mpi_win *w, int notification, MPI_Count count
 		return err;
 	int rank = source == MPI_ANY_SOURCE ? WEFT_ANY_PEER : source;
 	weft_err waited = weft_rma_note_wait(w->rma, (unsigned)notification, (uint64_t)count, rank);
-	synchronised(w);
+	check_synchronised(w);
 	return weft_mpi_win_err(w, source == MPI_ANY_SOURCE ? -1 : source, waited);
 }
 
@@ -71,14 +71,14 @@ static int notify_test(struct weft_mpi_win *w, int notification, MPI_Count count
 	if (!*flag && weft_engine_poll())
 		*flag = weft_rma_note_test(w->rma, (unsigned)notification, (uint64_t)count);
 	if (*flag)
-		synchronised(w);
+		check_synchronised(w);
 	return MPI_SUCCESS;
 }
 
 /* ---- entry points ------------------------------------------------------------------------- */
 
 /* The window; NULL: *err_p says why not. */
-static struct weft_mpi_win *entered(MPI_Win win, const char *func, int *err_p)
+static struct weft_mpi_win *window_of_call(MPI_Win win, const char *func, int *err_p)
 {
 	if (weft_unlikely(!weft_mpi_running()))
 		weft_mpi_not_running(func);
@@ -89,7 +89,7 @@ static struct weft_mpi_win *entered(MPI_Win win, const char *func, int *err_p)
 	return w;
 }
 
-static int ended(MPI_Win win, int err, const char *func)
+static int raise_on_window(MPI_Win win, int err, const char *func)
 {
 	return weft_unlikely(err) ? weft_mpi_raise_win(win, err, func) : MPI_SUCCESS;
 }
@@ -100,7 +100,7 @@ WEFT_API int PMPIX_Put_notify(const void *origin_addr, MPI_Count origin_count,
 			      int notification, MPI_Win win)
 {
 	int err = MPI_SUCCESS;
-	struct weft_mpi_win *w = entered(win, "MPIX_Put_notify", &err);
+	struct weft_mpi_win *w = window_of_call(win, "MPIX_Put_notify", &err);
 	if (!w)
 		return err;
 	err = args_wrong(origin_count, origin_datatype, target_count, target_datatype,
@@ -111,22 +111,24 @@ WEFT_API int PMPIX_Put_notify(const void *origin_addr, MPI_Count origin_count,
 	if (!err && target_rank != MPI_PROC_NULL)
 		err = weft_mpi_win_err(w, target_rank,
 				       weft_rma_note(w->rma, target_rank, (unsigned)notification));
-	return ended(win, err, "MPIX_Put_notify");
+	return raise_on_window(win, err, "MPIX_Put_notify");
 }
 
 WEFT_API int PMPIX_Win_notify_wait(MPI_Win win, int notification, MPI_Count count, int source)
 {
 	int err = MPI_SUCCESS;
-	struct weft_mpi_win *w = entered(win, "MPIX_Win_notify_wait", &err);
-	return w ? ended(win, notify_wait(w, notification, count, source), "MPIX_Win_notify_wait")
+	struct weft_mpi_win *w = window_of_call(win, "MPIX_Win_notify_wait", &err);
+	return w ? raise_on_window(win, notify_wait(w, notification, count, source),
+				   "MPIX_Win_notify_wait")
 		 : err;
 }
 
 WEFT_API int PMPIX_Win_notify_test(MPI_Win win, int notification, MPI_Count count, int *flag)
 {
 	int err = MPI_SUCCESS;
-	struct weft_mpi_win *w = entered(win, "MPIX_Win_notify_test", &err);
-	return w ? ended(win, notify_test(w, notification, count, flag), "MPIX_Win_notify_test")
+	struct weft_mpi_win *w = window_of_call(win, "MPIX_Win_notify_test", &err);
+	return w ? raise_on_window(win, notify_test(w, notification, count, flag),
+				   "MPIX_Win_notify_test")
 		 : err;
 }
 

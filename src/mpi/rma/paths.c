@@ -26,7 +26,7 @@ bool weft_mpi_win_paths_fill(struct weft_mpi_win *w)
 }
 
 /* Runs of ranks with one path; false: they do not fit. */
-static bool runs(const struct weft_mpi_win *w, char *text, size_t size)
+static bool format_runs(const struct weft_mpi_win *w, char *text, size_t size)
 {
 	size_t at = 0;
 	for (int first = 0, end; first < w->members; first = end) {
@@ -45,7 +45,7 @@ static bool runs(const struct weft_mpi_win *w, char *text, size_t size)
 }
 
 /* So many of each. */
-static void totals(const struct weft_mpi_win *w, char *text, size_t size)
+static void format_totals(const struct weft_mpi_win *w, char *text, size_t size)
 {
 	int n[MPIX_WIN_PATH_ENGINE + 1] = {0};
 	for (int r = 0; r < w->members; r++)
@@ -60,8 +60,8 @@ int weft_mpi_win_paths_info(struct weft_mpi_win *w, struct weft_mpi_info *i)
 	bool engine = false;
 	for (int r = 0; r < w->members; r++)
 		engine |= w->paths[r] == MPIX_WIN_PATH_ENGINE;
-	if (!runs(w, text, sizeof text))
-		totals(w, text, sizeof text);
+	if (!format_runs(w, text, sizeof text))
+		format_totals(w, text, sizeof text);
 	int err = weft_mpi_info_put(i, "weft_paths", text);
 	if (!err)
 		err = weft_mpi_info_put(i, "weft_target_progress", engine ? "engine" : "none");

@@ -74,7 +74,8 @@ struct told {
 	int32_t *mapped;
 };
 
-static int steps(struct weft_mpi_win *w, const struct weft_rma_conf *conf, struct told *t)
+static int exchange_tickets(struct weft_mpi_win *w, const struct weft_rma_conf *conf,
+			    struct told *t)
 {
 	struct weft_rma_offer offer;
 	struct weft_rma_ticket ticket;
@@ -112,7 +113,7 @@ static int steps(struct weft_mpi_win *w, const struct weft_rma_conf *conf, struc
 	return code;
 }
 
-static int make(struct weft_mpi_win *w, struct weft_rma_conf *conf)
+static int make_rma_win(struct weft_mpi_win *w, struct weft_rma_conf *conf)
 {
 	struct weft_mpi_comm *c = w->comm;
 	size_t n = (size_t)c->size;
@@ -129,7 +130,7 @@ static int make(struct weft_mpi_win *w, struct weft_rma_conf *conf)
 	if (!t.offer || !t.ticket || !t.mapped)
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a window");
 	if (!err)
-		err = steps(w, conf, &t);
+		err = exchange_tickets(w, conf, &t);
 	free(t.offer);
 	free(t.ticket);
 	free(t.mapped);
@@ -147,7 +148,7 @@ static int win_make(struct weft_rma_conf *conf, int flavor, MPI_Info info, MPI_C
 		return weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a window");
 	int err = comm_for(parent, w);
 	if (!err)
-		err = make(w, conf);
+		err = make_rma_win(w, conf);
 	w->members = w->comm ? w->comm->size : 0;
 	if (!err && !weft_mpi_win_paths_fill(w))
 		err = weft_mpi_err(MPI_ERR_NO_MEM, "no memory for a window");
@@ -189,8 +190,8 @@ int weft_mpi_Win_create(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info 
 	return err ? err : win_make(&conf, MPI_WIN_FLAVOR_CREATE, info, comm, win);
 }
 
-static int allocate(enum weft_rma_flavor kind, int flavor, MPI_Aint size, MPI_Aint disp_unit,
-		    MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
+static int win_allocate(enum weft_rma_flavor kind, int flavor, MPI_Aint size, MPI_Aint disp_unit,
+			MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
 	char noncontig[8] = "false";
 	weft_mpi_info_look(weft_mpi_info_of(info), "alloc_shared_noncontig", noncontig,
@@ -210,15 +211,15 @@ static int allocate(enum weft_rma_flavor kind, int flavor, MPI_Aint size, MPI_Ai
 int weft_mpi_Win_allocate(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
 			  void *baseptr, MPI_Win *win)
 {
-	return allocate(WEFT_RMA_ALLOCATE, MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, comm,
-			baseptr, win);
+	return win_allocate(WEFT_RMA_ALLOCATE, MPI_WIN_FLAVOR_ALLOCATE, size, disp_unit, info, comm,
+			    baseptr, win);
 }
 
 int weft_mpi_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
 				 void *baseptr, MPI_Win *win)
 {
-	return allocate(WEFT_RMA_SHARED, MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, comm,
-			baseptr, win);
+	return win_allocate(WEFT_RMA_SHARED, MPI_WIN_FLAVOR_SHARED, size, disp_unit, info, comm,
+			    baseptr, win);
 }
 
 int weft_mpi_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)

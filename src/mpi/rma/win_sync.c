@@ -15,7 +15,7 @@
 	 MPI_MODE_NOSUCCEED)
 
 /* Accesses to rank, or to all, are over: WEFT_CHECK forgets them. */
-static void flushed(struct weft_mpi_win *w, int rank, bool local)
+static void check_flushed(struct weft_mpi_win *w, int rank, bool local)
 {
 	if (weft_unlikely(w->log))
 		weft_mpi_check_win_flushed(w, rank, local);
@@ -220,7 +220,7 @@ int weft_mpi_Win_complete(MPI_Win win)
 			weft_mpi_check_win_complete(w, r);
 		int told = weft_mpi_win_err(w, r, weft_rma_complete(w->rma, r));
 		err = err ? err : late ? late : told;
-		flushed(w, r, false);
+		check_flushed(w, r, false);
 	}
 	start_over(w);
 	return err;
@@ -318,7 +318,7 @@ int weft_mpi_Win_unlock(int rank, MPI_Win win)
 	    atomic_load_explicit(&w->x_held[rank], memory_order_relaxed) == WEFT_MPI_FREE)
 		return sync_wrong("MPI_Win_lock has not been called for the target");
 	err = weft_mpi_win_err(w, rank, weft_rma_flush(w->rma, rank));
-	flushed(w, rank, false);
+	check_flushed(w, rank, false);
 	let_go(w, rank);
 	w->n_locks--;
 	return err;
@@ -346,7 +346,7 @@ int weft_mpi_Win_unlock_all(MPI_Win win)
 	if (!w->lock_all)
 		return sync_wrong("MPI_Win_lock_all has not been called");
 	int err = weft_mpi_win_err(w, -1, weft_rma_flush_all(w->rma));
-	flushed(w, -1, false);
+	check_flushed(w, -1, false);
 	for (int r = 0; r < w->comm->size; r++)
 		let_go(w, r);
 	w->lock_all = false;
@@ -373,7 +373,7 @@ static int flush_one(MPI_Win win, int rank, weft_err (*flush)(struct weft_rma_wi
 	if (err)
 		return err;
 	err = weft_mpi_win_err(w, rank, flush(w->rma, rank));
-	flushed(w, rank, flush == weft_rma_flush_local);
+	check_flushed(w, rank, flush == weft_rma_flush_local);
 	return err;
 }
 
@@ -383,7 +383,7 @@ static int flush_every(MPI_Win win, weft_err (*flush)(struct weft_rma_win *))
 	if (!w->lock_all && !w->n_locks)
 		return sync_wrong("flush wants a target to be locked");
 	int err = weft_mpi_win_err(w, -1, flush(w->rma));
-	flushed(w, -1, flush == weft_rma_flush_local_all);
+	check_flushed(w, -1, flush == weft_rma_flush_local_all);
 	return err;
 }
 

@@ -2,7 +2,7 @@
 /*
  * event.h - MPI_T events: each line of base/trace_table.h is an event type, each of its groups a source.
  *
- * Callers   offer: wherever the event happens, under any lock.  deliver: a thread in an MPI call,
+ * Callers   offer_event (event.c): wherever the event happens, under any lock.  deliver: a thread in an MPI call,
  *           with no lock of weft's.
  * Order     a callback for MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE runs where the event happens, unless
  *           the stack there may be small or the event is one of the scheduler of user-level

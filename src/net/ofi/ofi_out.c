@@ -77,7 +77,7 @@ bool weft_net_ofi_send(struct weft_ofi *o, int peer, enum weft_ofi_kind kind, co
  * From the oldest packet that is under way to the next.  The receiver keeps as many that come
  * before their turn, and calls it a lie when there are more.
  */
-static uint32_t window(const struct weft_ofi_peer *p)
+static uint32_t packets_under_way(const struct weft_ofi_peer *p)
 {
 	/* Relaxed: one that is too large means waiting for a ready(). */
 	return p->out_sequence - atomic_load_explicit(&p->x_out_base, memory_order_relaxed);
@@ -123,7 +123,8 @@ enum weft_post weft_net_ofi_post(struct weft_net *net, int peer, const void *hea
 		return WEFT_POST_DOWN;
 	/* Relaxed: our own count, and the poller's that may be late. */
 	bool room = atomic_load_explicit(&p->x_under, memory_order_relaxed) < WEFT_OFI_SHARE &&
-		    window(p) < WEFT_OFI_SHARE && !p->gone && !weft_net_ofi_is_partial(p) &&
+		    packets_under_way(p) < WEFT_OFI_SHARE && !p->gone &&
+		    !weft_net_ofi_is_partial(p) &&
 		    !weft_net_ofi_behind(p, len > WEFT_OFI_MAX_PAYLOAD);
 	enum weft_post answer = WEFT_POST_FULL;
 	int was = weft_cancel_off(); /* what a provider calls is its own affair */

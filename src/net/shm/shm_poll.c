@@ -96,7 +96,7 @@ static int poll_cold(struct weft_shm *s)
 }
 
 /* Is it time to ring the peers that have not come back? */
-static __attribute__((noinline)) void owed(struct weft_shm *s)
+static __attribute__((noinline)) void ring_owed_if_due(struct weft_shm *s)
 {
 	/* Relaxed, all: see urge(). */
 	uint64_t due = atomic_load_explicit(&s->x_owed_due, memory_order_relaxed);
@@ -129,7 +129,7 @@ static int poll_armed(struct weft_shm *s)
 		return n;
 	n = run_deadlines(s);
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
-		owed(s);
+		ring_owed_if_due(s);
 	/* Rung: armed as before, ahead of the look at the rings, as arm() does.  The thread that
 	 * was to be back soon has not come. */
 	if (!weft_net_bell_level(&s->inbox->bell)) {
@@ -165,7 +165,7 @@ int weft_net_shm_poll(struct weft_net *net)
 	if (weft_unlikely(atomic_load_explicit(&s->x_blocked, memory_order_relaxed)))
 		n += scan_blocked(s);
 	if (weft_unlikely(weft_net_delayed_ring_some(&s->owed)))
-		owed(s);
+		ring_owed_if_due(s);
 	if (weft_unlikely(weft_net_hub_due(&s->hub, is_busy(s))))
 		n += run_deadlines(s);
 	return n;

@@ -194,7 +194,7 @@ static _Atomic uint32_t *slot_of(const void *site)
 	return &x_site_ns[index_of(site)];
 }
 
-static uint32_t learned(_Atomic uint32_t *slot)
+static uint32_t learned_ns(_Atomic uint32_t *slot)
 {
 	uint32_t ns = atomic_load_explicit(slot, memory_order_relaxed);
 	return ns ? ns : SPIN_MAX_NS;
@@ -202,7 +202,7 @@ static uint32_t learned(_Atomic uint32_t *slot)
 
 uint64_t weft_task_spin_site_ns(const void *site)
 {
-	return learned(slot_of(site));
+	return learned_ns(slot_of(site));
 }
 
 unsigned weft_task_spin_yield_max(void)
@@ -229,7 +229,7 @@ static struct weft_wait_plan plan_for(const void *site, _Atomic uint32_t *slot)
 		return (struct weft_wait_plan){.ns = (uint64_t)given * 1000};
 	struct weft_wait_load load = {
 		.site = site,
-		.learned_ns = learned(slot),
+		.learned_ns = learned_ns(slot),
 		.ranks = atomic_load_explicit(&x_ranks, memory_order_relaxed),
 		.cores = atomic_load_explicit(&x_cpus, memory_order_relaxed),
 		.quota = atomic_load_explicit(&x_quota, memory_order_relaxed),
@@ -270,7 +270,7 @@ uint64_t weft_task_engine_patience(bool *yield_p)
 
 static void after_sleep(_Atomic uint32_t *slot, uint64_t ns)
 {
-	uint32_t spin = learned(slot);
+	uint32_t spin = learned_ns(slot);
 	if (ns < SPIN_MAX_NS)
 		spin = spin * 2 > SPIN_MAX_NS ? SPIN_MAX_NS : spin * 2;
 	else
@@ -283,7 +283,7 @@ static void after_sleep(_Atomic uint32_t *slot, uint64_t ns)
 
 static void after_spin(_Atomic uint32_t *slot)
 {
-	uint32_t spin = learned(slot);
+	uint32_t spin = learned_ns(slot);
 	if (spin < SPIN_MAX_NS)
 		atomic_store_explicit(slot, spin + spin / 16 + 1, memory_order_relaxed);
 }

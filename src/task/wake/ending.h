@@ -4,7 +4,7 @@
  * moment.  (Against submitters: tqueue.h.)
  *
  * Callers   look_begin, look_end: idle workers, which are not joined.  over: the same.
- *           looks_end: the stopper, which then asks looks_inside until none is.
+ *           end: the stopper, which then asks inside until none is.
  *           parks: a waiter that has counted itself (baton.h), before it sleeps.
  *           off: the stopper, which then wakes each waiter that it finds counted until there is none.
  * Progress  a few atomic operations each.  look_begin never waits.
@@ -22,20 +22,20 @@ struct weft_looks {
 	_Atomic unsigned x_word; /* lookers count themselves, the stopper the generations */
 };
 
-static inline unsigned weft_task_closing_generation(const struct weft_looks *l)
+static inline unsigned weft_task_ending_generation(const struct weft_looks *l)
 {
 	/* Relaxed: the starter's, which does not end meanwhile. */
 	return atomic_load_explicit(&l->x_word, memory_order_relaxed) / WEFT_LOOK;
 }
 
-static inline bool weft_task_closing_over(const struct weft_looks *l, unsigned generation)
+static inline bool weft_task_ending_over(const struct weft_looks *l, unsigned generation)
 {
 	/* Relaxed: a hint, a thread that looks asks again; what ends then is static. */
 	return atomic_load_explicit(&l->x_word, memory_order_relaxed) / WEFT_LOOK != generation;
 }
 
 /* True: look, it stays until the end.  In any case call end. */
-static inline bool weft_task_closing_look_begin(struct weft_looks *l, unsigned generation)
+static inline bool weft_task_ending_look_begin(struct weft_looks *l, unsigned generation)
 {
 	/* One word: either it is over for us, or the stopper counts us.  Relaxed: what we look at
 	 * was made before our thread. */
@@ -43,21 +43,21 @@ static inline bool weft_task_closing_look_begin(struct weft_looks *l, unsigned g
 	       generation;
 }
 
-static inline void weft_task_closing_look_end(struct weft_looks *l)
+static inline void weft_task_ending_look_end(struct weft_looks *l)
 {
 	/* LOOKED -> INSIDE.  Carries: our look is over.  Without it the queues could be freed under
 	 * our eyes. */
 	atomic_fetch_sub_explicit(&l->x_word, 1, memory_order_release);
 }
 
-static inline void weft_task_closing_end(struct weft_looks *l)
+static inline void weft_task_ending_end(struct weft_looks *l)
 {
 	/* Relaxed: see look_begin. */
 	atomic_fetch_add_explicit(&l->x_word, WEFT_LOOK, memory_order_relaxed);
 }
 
 /* Does a thread still look? */
-static inline bool weft_task_closing_inside(const struct weft_looks *l)
+static inline bool weft_task_ending_inside(const struct weft_looks *l)
 {
 	/* INSIDE <- LOOKED, also through others' counting: they only add and subtract. */
 	return atomic_load_explicit(&l->x_word, memory_order_acquire) % WEFT_LOOK != 0;

@@ -92,7 +92,7 @@ static bool something_waits(void)
 
 static bool generation_over(unsigned generation)
 {
-	return weft_task_closing_over(&looks, generation);
+	return weft_task_ending_over(&looks, generation);
 }
 
 static void learn_wake_up_time(struct idler *me, uint64_t now)
@@ -159,9 +159,9 @@ static void stay_awake(unsigned generation)
 /* One look; the engine does not stop meanwhile. */
 static void look_for_work(unsigned generation)
 {
-	if (weft_task_closing_look_begin(&looks, generation) && something_waits())
+	if (weft_task_ending_look_begin(&looks, generation) && something_waits())
 		weft_task_watcher_call(&weft_task_engine);
-	weft_task_closing_look_end(&looks);
+	weft_task_ending_look_end(&looks);
 }
 
 /* A fixed period: looks for ever, and lets the watcher do what there is. */
@@ -188,9 +188,9 @@ static void *run_idler(void *arg)
 	struct sched_param p = {0};
 	(void)weft_task_engine_thread_settle("weft-idle");
 	/* A late start may meet the next engine's, which loads the tree anew. */
-	if (weft_task_closing_look_begin(&looks, generation))
+	if (weft_task_ending_look_begin(&looks, generation))
 		(void)weft_task_idle_bind(atomic_load_explicit(&me->x_place, memory_order_relaxed));
-	weft_task_closing_look_end(&looks);
+	weft_task_ending_look_end(&looks);
 	if (sched_setscheduler(0, SCHED_IDLE, &p)) {
 		weft_debug("no SCHED_IDLE here: no idle workers");
 		return NULL;
@@ -269,7 +269,7 @@ void weft_task_idle_event(void)
 		return;
 	while (started < wanted) { /* ends: all are there, or one cannot start */
 		pthread_t thread;
-		uintptr_t generation = weft_task_closing_generation(&looks);
+		uintptr_t generation = weft_task_ending_generation(&looks);
 		void *arg = (void *)(generation * IDLERS_MAX + (unsigned)started);
 		if (weft_task_engine_thread(&thread, run_idler, arg)) {
 			weft_info("no thread for an idle worker");
@@ -292,8 +292,8 @@ void weft_task_idle_event(void)
 void weft_task_idle_stop(void)
 {
 	/* They find it before their next sleep, or are woken to find it. */
-	weft_task_closing_end(&looks);
-	while (weft_task_closing_inside(
+	weft_task_ending_end(&looks);
+	while (weft_task_ending_inside(
 		&looks)) /* ends: some instructions, which others may delay */
 		sched_yield();
 	for (int i = 0; i < started; i++)

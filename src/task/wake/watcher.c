@@ -5,7 +5,7 @@
  *
  * While waiters poll it ticks: sleeps T, looks whether the count of rounds has moved; T grows while
  * each look finds that it has.  When waits follow each other for long and no operation was left
- * behind, a tick becomes a nap, which weft_engine_pending() ends.  While something is held back to
+ * behind, a tick becomes a nap, which weft_task_engine_pending() ends.  While something is held back to
  * travel in company, it ticks fast enough to send it off.  Under the watch set an arrival wakes it
  * even when all cores compute, because it asks for a short slice (thread.c).
  */

@@ -40,15 +40,16 @@ static void pass_to_parked(struct weft_engine *e)
 		weft_task_engine_kick(e, WEFT_KICK_PARKED);
 }
 
-static uint64_t shorter(uint64_t a, uint64_t b)
+static uint64_t shorter_ns(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 static uint64_t sleep_ns(struct weft_engine *e, uint64_t nap)
 {
-	uint64_t ns = shorter(shorter(nap, weft_task_relay_nap_ns()), weft_task_app_work_due_ns());
-	return weft_task_sources_unchecked(e) ? shorter(ns, WEFT_CHECK_NS) : ns;
+	uint64_t ns =
+		shorter_ns(shorter_ns(nap, weft_task_relay_nap_ns()), weft_task_app_work_due_ns());
+	return weft_task_sources_unchecked(e) ? shorter_ns(ns, WEFT_CHECK_NS) : ns;
 }
 
 enum weft_watcher_finds weft_task_watcher_sleep_under(struct weft_engine *e, struct weft_watcher *w)
