@@ -207,6 +207,9 @@ static bool take_for_locked(struct weft_rma_win *win, const struct weft_rma_lock
 	uint64_t was = atomic_load_explicit(&me->slot->x_lock, memory_order_seq_cst);
 	if (WEFT_RMA_LOCK_OWNER(was))
 		return false;
+	/* Its UNLOCK is still to be served: other messages come before that, and a request has no turn among them. */
+	if (t->place < 0 && t->far_lock != WEFT_RMA_FAR_NONE)
+		return false;
 	if (q->exclusive && (WEFT_RMA_LOCK_FAR(was) || !none_shared(win, me)))
 		return false;
 	/* TAKE <- FREE, on behalf of the asker. */
