@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* win.c - windows: how they are made and freed, and what one can ask them. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +79,11 @@ static void list_window(struct weft_rma_win *win)
 static void unlist_window(struct weft_rma_win *win)
 {
 	pthread_mutex_lock(&list_lock);
+	while (win->visitors) { /* ends: each is out of its calls soon */
+		pthread_mutex_unlock(&list_lock);
+		sched_yield();
+		pthread_mutex_lock(&list_lock);
+	}
 	if (win->prev_p) {
 		*win->prev_p = win->next;
 		if (win->next)
@@ -398,6 +404,17 @@ bool weft_rma_peer_known(struct weft_core *core, int peer)
 	return known;
 }
 
+static void member_lost(struct weft_rma_win *win, int rank)
+{
+	/* LOST -> flush, lock, is_lost.  Carries nothing: what comes later is refused. */
+	atomic_store_explicit(&win->target[rank].x_lost, true, memory_order_release);
+	/* Relaxed: the same. */
+	atomic_store_explicit(&win->direct[rank].x_map, NULL, memory_order_relaxed);
+	weft_rma_pending_end(win, rank);
+	weft_rma_lock_recover(win, rank);
+	weft_rma_notify(win);
+}
+
 void weft_rma_peer_down(struct weft_core *core, int peer)
 {
 	pthread_mutex_lock(&list_lock);
@@ -405,13 +422,12 @@ void weft_rma_peer_down(struct weft_core *core, int peer)
 		int rank = rank_of_peer(win, core, peer);
 		if (rank < 0)
 			continue;
-		/* LOST -> flush, lock, is_lost.  Carries nothing: what comes later is refused. */
-		atomic_store_explicit(&win->target[rank].x_lost, true, memory_order_release);
-		/* Relaxed: the same. */
-		atomic_store_explicit(&win->direct[rank].x_map, NULL, memory_order_relaxed);
-		weft_rma_pending_end(win, rank);
-		weft_rma_lock_recover(win, rank);
-		weft_rma_notify(win);
+		/* Not under the lock: it sends, and within a post another peer may be found gone. */
+		win->visitors++;
+		pthread_mutex_unlock(&list_lock);
+		member_lost(win, rank);
+		pthread_mutex_lock(&list_lock);
+		win->visitors--;
 	}
 	pthread_mutex_unlock(&list_lock);
 }

@@ -123,6 +123,7 @@ struct weft_rma_win {
 	_Atomic bool x_stop;
 	struct weft_rma_receive *receive;
 	struct weft_rma_win *next, **prev_p; /* list of all, under its lock */
+	unsigned visitors; /* the same: threads that tell it of a loss; it stays in the list */
 };
 
 static inline int weft_rma_process(const struct weft_rma_win *win, int rank)
