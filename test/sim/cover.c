@@ -59,6 +59,8 @@ static void cover_row(const struct weft_wire *h, enum sim_state first)
 
 void sim_cover_post(const struct weft_wire *h, enum weft_post p)
 {
+	if (sim.rma && h->context == SIM_RMA_CTX && h->kind == WEFT_WIRE_EAGER)
+		sim_cover(SIM_GROUP_ONE_SIDED + (enum sim_state)(h->tag - 1));
 	switch (p) {
 	case WEFT_POST_FULL:
 		if (h->kind == WEFT_WIRE_PACK)
@@ -96,6 +98,8 @@ unsigned sim_cover_print(FILE *out, bool all)
 {
 	unsigned missing = 0;
 	for (int i = 0; i < SIM_STATES; i++) {
+		if (sim.rma != (i >= SIM_GROUP_ONE_SIDED))
+			continue;
 		if (all && groups[i])
 			fprintf(out, "%s\n", groups[i]);
 		if (all || !sim_covered[i])

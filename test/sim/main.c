@@ -2,8 +2,8 @@
 /*
  * main.c - runs schedules of the simulator.
  *
- *	sim [--seed S] [--schedules N] [--seconds T] [--jobs J] [--verbose] [--cover] [--replay
- *FILE]
+ *	sim [--seed S] [--schedules N] [--seconds T] [--jobs J] [--rma] [--verbose] [--cover]
+ *	    [--replay FILE]
  *
  * With --seconds no schedule is begun after T seconds; the last line says which seed is next.
  * Exit 0: no finding, and (from 5,000 schedules on) every state of sim_states.h was met.  A
@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/mechanism.h"
+#include "co.h"
 #include "sim.h"
 
 #define JOBS_MAX 64
@@ -62,6 +63,7 @@ static void work(int job)
 	stay(job);
 	sim_covered = shared->covered[job];
 	CHECK(!weft_engine_start());
+	sim_co_begin();
 	weft_log_level = sim.verbose ? WEFT_LOG_DEBUG : -1; /* links break all the time */
 	while (!seconds || (uint64_t)(time(NULL) - began) < seconds) {
 		/* Relaxed: a number to draw. */
@@ -103,8 +105,9 @@ static int run_jobs(int jobs)
 		if (WIFSIGNALED(status))
 			how = WTERMSIG(status) == SIGALRM ? "does not end"
 							  : strsignal(WTERMSIG(status));
-		printf("seed %llu: %s; again: sim --seed %llu --schedules 1 --verbose\n",
-		       (unsigned long long)shared->at[j], how, (unsigned long long)shared->at[j]);
+		printf("seed %llu: %s; again: sim%s --seed %llu --schedules 1 --verbose\n",
+		       (unsigned long long)shared->at[j], how, sim.rma ? " --rma" : "",
+		       (unsigned long long)shared->at[j]);
 	}
 	return bad;
 }
@@ -112,7 +115,7 @@ static int run_jobs(int jobs)
 static int replay(const char *file)
 {
 	uint64_t seed[REPLAY_MAX];
-	bool fifo[REPLAY_MAX];
+	bool fifo[REPLAY_MAX], one_sided[REPLAY_MAX];
 	char line[256];
 	unsigned n = 0;
 	FILE *f = fopen(file, "r");
@@ -126,6 +129,7 @@ static int replay(const char *file)
 		char *end;
 		seed[n] = strtoull(line, &end, 0);
 		fifo[n] = strncmp(end, " fifo ", 6) == 0;
+		one_sided[n] = strncmp(end, " rma ", 5) == 0;
 		if (end != line) /* else a remark */
 			n++;
 	}
@@ -134,6 +138,7 @@ static int replay(const char *file)
 	for (unsigned i = 0; i < n; i++) {
 		first = seed[i];
 		sim.fifo = fifo[i];
+		sim.rma = one_sided[i];
 		atomic_store_explicit(&shared->x_next, 0, memory_order_relaxed);
 		if (run_jobs(1))
 			return 1;
@@ -172,6 +177,8 @@ int main(int argc, char **argv)
 			jobs = (int)number_of(argv[++i]);
 		} else if (!strcmp(argv[i], "--replay")) {
 			file = argv[++i];
+		} else if (!strcmp(argv[i], "--rma")) {
+			sim.rma = true;
 		} else if (!strcmp(argv[i], "--verbose")) {
 			sim.verbose = true;
 		} else if (!strcmp(argv[i], "--cover")) {
@@ -179,7 +186,7 @@ int main(int argc, char **argv)
 		} else {
 			fprintf(stderr,
 				"usage: sim [--seed S] [--schedules N] [--seconds T] [--jobs J] "
-				"[--verbose] [--cover] [--replay FILE]\n");
+				"[--rma] [--verbose] [--cover] [--replay FILE]\n");
 			return 2;
 		}
 	}

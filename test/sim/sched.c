@@ -90,9 +90,14 @@ static void fate(void)
 {
 	const struct sim_plan *p = &sim.plan;
 
-	if (p->victim >= 0 && sim.calls == p->kill_at) {
+	/* With one-sided traffic not in the middle of a call: its stores would go on after its death. */
+	if (p->victim >= 0 &&
+	    (sim.rma ? sim.calls >= p->kill_at && !sim.depth && !sim.rank[p->victim].dead
+		     : sim.calls == p->kill_at)) {
 		SIM_SAY("%d dies", p->victim);
 		sim_cover(SIM_KILLED);
+		if (sim.rma)
+			sim_rma_dies(p->victim);
 		sim.rank[p->victim].dead = true;
 		for (int i = 0; i < p->ranks; i++)
 			if (i != p->victim)
@@ -188,7 +193,10 @@ void sim_move(void)
 		for (int p = 0; p < sim.plan.ranks; p++)
 			if (sim.rank[rank].posting[p])
 				sim_cover(SIM_CALL_IN_POST);
-		sim_traffic_call(rank);
+		if (sim.rma && sim_chance(85))
+			sim_rma_call(rank);
+		else
+			sim_traffic_call(rank);
 	} else {
 		(void)poll_rank(rank);
 	}
@@ -235,7 +243,7 @@ static void settle(void)
 		CHECK(rounds < 1000000);
 		for (int r = 0; r < sim.plan.ranks; r++)
 			if (!asleep(r))
-				n += poll_rank(r);
+				n += poll_rank(r) + (sim.rma ? sim_rma_step(r) : 0);
 		calm = n ? 0 : calm + 1;
 		uint64_t next = calm > 1 ? next_moment() : 0;
 		if (next <= sim.now_ns || !all_asleep())
@@ -264,8 +272,9 @@ void sim_tell_down(const struct weft_net_events *ev, int rank, int peer, weft_er
 
 static void on_down(struct weft_core *core, int peer, weft_err err, const char *why)
 {
-	(void)core;
 	SIM_SAY("the core has lost %d: %s", peer, why);
+	if (sim.rma)
+		sim_rma_lost(core, peer);
 	/* Here no rank lies. */
 	CHECK_EQ(err, WEFT_ERR_PEER);
 }
@@ -308,19 +317,24 @@ static void bury(int rank)
 
 void sim_run(uint64_t seed)
 {
-	bool verbose = sim.verbose, fifo = sim.fifo;
+	bool verbose = sim.verbose, fifo = sim.fifo, one_sided = sim.rma;
 
 	memset(&sim, 0, sizeof sim);
 	sim.verbose = verbose;
 	sim.fifo = fifo;
+	sim.rma = one_sided;
 	sim.seed = sim.rnd = seed;
 	draw_plan(&sim.plan);
+	if (sim.rma)
+		sim_rma_draw(&sim.plan);
 	sim_strategy_draw(seed);
 	/* Not drawn: schedules that were kept stay what they are. */
 	sim.plan.rdma = !sim.plan.bundle && (seed * 0x9e3779b97f4a7c15u) >> 62 == 0;
 	sim_lanes_begin();
 	cores_make();
 	sim_traffic_begin();
+	if (sim.rma)
+		sim_rma_begin();
 	uint64_t used = weft_counter_sum(WEFT_CNT_EARLY_USED);
 	uint64_t stale = weft_counter_sum(WEFT_CNT_EARLY_STALE);
 	/* Ends: a call is made in two of five moves of a rank that is not asleep; a rank that sleeps
@@ -339,9 +353,11 @@ void sim_run(uint64_t seed)
 	do {
 		settle();
 		sim_traffic_look();
-	} while (sim_traffic_finish());
+	} while (sim_traffic_finish() || (sim.rma && sim_rma_finish()));
 	for (int r = 0; r < sim.plan.ranks; r++)
 		check_core(r);
+	if (sim.rma)
+		sim_rma_end();
 	sim_traffic_end();
 	if (weft_counter_sum(WEFT_CNT_EARLY_USED) != used)
 		sim_cover(SIM_EARLY_USED);
@@ -351,8 +367,11 @@ void sim_run(uint64_t seed)
 		sim_rails_end();
 	sim.ending = true;
 	for (int r = 0; r < sim.plan.ranks; r++)
-		if (sim.rank[r].dead)
+		if (sim.rank[r].dead) {
 			bury(r);
+			if (sim.rma)
+				sim_rma_bury(r);
+		}
 	for (int r = 0; r < sim.plan.ranks; r++)
 		weft_comm_core_destroy(sim.rank[r].core);
 	sim_lanes_end();

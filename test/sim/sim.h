@@ -11,6 +11,7 @@
  *   sched.c    which rank moves next; the end of a schedule: all done, or a hang
  *   strategy.c which strategy a schedule has, and what it may then do
  *   cover.c    which states of the protocols a run has met
+ *   rma.c      one-sided traffic beside it; rma_oracle.c what must come of that; co.c its threads
  *   main.c     the command line
  *
  * Everything in a schedule follows from its seed: `sim --seed S --verbose` shows it again.
@@ -34,7 +35,8 @@
 #define SIM_CTXS 3
 #define SIM_TAGS 4
 #define SIM_PAYLOAD 65536
-#define SIM_WHOLE 4200 /* what the bundle needs a rail to carry */
+#define SIM_RMA_CTX 16u /* a window's contexts: this, and with WEFT_CTX_COUNTED */
+#define SIM_WHOLE 4200  /* what the bundle needs a rail to carry */
 
 /* ---- the plan of a schedule, drawn from its seed -------------------------------------------- */
 
@@ -150,6 +152,7 @@ struct sim {
 	bool ending; /* the cores are being taken down */
 	bool verbose;
 	bool fifo; /* no schedule has a strategy */
+	bool rma;  /* with one-sided traffic */
 };
 
 extern struct sim sim;
@@ -252,6 +255,23 @@ bool sim_traffic_finish(void);
 void sim_traffic_end(void);
 /* Gives back what dead ranks still hold; the cores are gone. */
 void sim_traffic_free(void);
+
+/* rma.c */
+void sim_rma_draw(struct sim_plan *p);
+void sim_rma_begin(void);
+/* A thread of that rank goes on, or does something new. */
+void sim_rma_call(int rank);
+/* Threads that are awake go on until they wait, or have done; how often. */
+int sim_rma_step(int rank);
+void sim_rma_dies(int rank);
+/* The core has lost peer. */
+void sim_rma_lost(struct weft_core *core, int peer);
+/* As sim_traffic_finish. */
+bool sim_rma_finish(void);
+/* Checks; frees the windows of ranks that live. */
+void sim_rma_end(void);
+/* Frees the window of a dead rank, as if all its peers were gone; its driver holds nothing any more. */
+void sim_rma_bury(int rank);
 
 /* strategy.c */
 void sim_strategy_draw(uint64_t seed);

@@ -41,7 +41,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug" OR WEFT_SANITIZE)
   target_link_libraries(weft_flags INTERFACE weft_checked)
 else()
   # These are compiled once more, with asserts, for the simulator and the fuzz targets.
-  set(WEFT_CHECKED_LAYERS net task comm)
+  set(WEFT_CHECKED_LAYERS net task comm rma)
 endif()
 set_property(GLOBAL PROPERTY WEFT_CHECKED_LIBS "")
 
@@ -76,7 +76,7 @@ endif()
 
 # Tests that take longest start first, so that none of them runs on alone at the end.
 set(WEFT_LONG_TESTS net/test_ofi net/test_netns net/test_bundle net/test_shm net/test_tcp coll/test_model_feed
-  coll/test_schedule sim/schedules cmd/test_bench cmd/test_mismatch cmd/test_instructions fault/engine mpiexec/test_pmi)
+  coll/test_schedule sim/schedules sim/one_sided cmd/test_bench cmd/test_mismatch cmd/test_instructions fault/engine mpiexec/test_pmi)
 function(weft_start_early test)
   if(test IN_LIST WEFT_LONG_TESTS)
     set_tests_properties(${test} PROPERTIES COST 10)
