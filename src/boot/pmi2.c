@@ -260,10 +260,11 @@ static weft_err greet_server(struct weft_pmi2 *p)
 
 static weft_err learn_place(struct weft_pmi2 *p)
 {
-	weft_err err =
-		ask_server(p, "fullinit", "fullinit", "pmijobid=%s;pmirank=%s;threaded=TRUE;",
-			   getenv("PMI_JOBID") ? getenv("PMI_JOBID") : "",
-			   getenv("PMI_RANK") ? getenv("PMI_RANK") : "0");
+	const char *job = getenv("PMI_JOBID"), *rank = getenv("PMI_RANK");
+	bool named = job && *job; /* MPICH 4.2's Hydra, which gives none, takes no empty value */
+	weft_err err = ask_server(p, "fullinit", "fullinit", "%s%s%spmirank=%s;threaded=TRUE;",
+				  named ? "pmijobid=" : "", named ? job : "", named ? ";" : "",
+				  rank ? rank : "0");
 	if (err)
 		return err;
 	if (!number_in(field_of(p, "size"), 1, INT32_MAX, &p->size) ||

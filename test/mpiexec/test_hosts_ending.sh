@@ -23,7 +23,7 @@ want 2 "$MPIEXEC" --hosts a,b -n 3 -disable-auto-cleanup -print-all-exitcodes sh
 err_has 'exit codes: 0:0 1:2 2:0'
 want 0 "$MPIEXEC" --hosts a,b -n 2 sh -c 'setsid sleep 1000 & true'
 nobody_left || fail "background processes are left"
-want 1 "$MPIEXEC" --hosts a,b -n 2 sh -c 'echo garbage >&$PMI_FD; sleep 1000'
+want 1 "$MPIEXEC" --hosts a,b -n 2 bash -c 'echo garbage >&"$PMI_FD"; sleep 1000' # dash takes one digit
 err_has 'sent a line that is not PMI-1'
 all_gone 100 "after failures"
 
