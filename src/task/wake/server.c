@@ -3,7 +3,8 @@
  * server.c - the communication server: one thread that holds the baton and polls on a core of its
  * own.
  *
- * A waiter parks at once and is woken by the completion.  Switched off, it gives the baton
+ * A waiter parks at once and is woken by the completion.  After 64 rounds in vain it yields, for servers of other
+ * processes on the same core.  Switched off, it gives the baton
  * back and sleeps on the watcher's word, whose place it takes: the watcher is off.
  */
 #include "base/assert.h"
@@ -18,6 +19,7 @@
 #include "task/wake/release.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,12 +53,18 @@ static void serve_sources(struct weft_engine *e)
 	weft_task_baton_check_held(&e->baton);
 	weft_assert(weft_task_engine_self.runner == WEFT_RUNNER_WATCHER);
 	unsigned rounds = 0;
+	int found = 0;
 	if (weft_task_sources_armed(e))
 		(void)weft_task_sources_arm(e, WEFT_ARM_OFF);
 	while (server_wanted(e)) { /* ends: as said */
 		bool full = ++rounds % FULL_EVERY == 0;
-		(void)weft_task_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);
+		found += weft_task_engine_round(e, full ? WEFT_ROUND_FULL : WEFT_ROUND_QUICK);
 		if (full) {
+			/* The servers of other processes may be on this core, and what these wait for comes from them: without a yield
+			 * each message waits for the end of a time slice. */
+			if (!found)
+				sched_yield();
+			found = 0;
 			weft_count(WEFT_CNT_POLL_SERVER, FULL_EVERY);
 			uint32_t seen = atomic_load_explicit(&e->x_rounds, memory_order_relaxed);
 			atomic_store_explicit(&e->x_rounds, seen + 1, memory_order_relaxed);
