@@ -26,6 +26,23 @@
 
 /* ---- one rank --------------------------------------------------------------------------------- */
 
+/* A lock that no member holds alone, or whose word cannot be read, may become free: no wait for any rank. */
+static void see_holder(const struct weft_doctor_rank *r, struct weft_doctor_wait *w)
+{
+	uint64_t word = 0;
+	w->holder = -1;
+	if (w->note.form != WEFT_WAIT_LOCK)
+		return;
+	w->note.process = -1;
+	if (!weft_cmd_fetch(r->pid, (uint64_t)(uintptr_t)w->note.holder, &word, sizeof word) ||
+	    word >> 32 < 1 || word >> 32 > (uint64_t)w->note.size) {
+		w->note.form = WEFT_WAIT_OTHER;
+		return;
+	}
+	w->holder = (int)(word >> 32) - 1;
+	w->note.process = weft_doctor_member(w, w->holder);
+}
+
 static void add_wait(struct weft_doctor_rank *r, const struct weft_wait_note *at,
 		     const char *thread)
 {
@@ -57,6 +74,7 @@ static void add_wait(struct weft_doctor_rank *r, const struct weft_wait_note *at
 		    !weft_cmd_fetch(r->pid, (uint64_t)(uintptr_t)w.note.member, w.member, bytes))
 			w.note.size = 0;
 	}
+	see_holder(r, &w);
 	more = realloc(r->wait, (size_t)(r->waits + 1) * sizeof *r->wait);
 	if (!more) {
 		free(w.member);
@@ -243,6 +261,8 @@ static void print_for(const struct weft_doctor_wait *w)
 		printf(" for the other members");
 		if (n->rank >= 0 && n->rank < n->size)
 			printf(", root %d", n->rank);
+	} else if (n->form == WEFT_WAIT_LOCK) {
+		printf(" at rank %d, held by rank %d", n->rank, w->holder);
 	} else if (n->process >= 0) {
 		printf(" at rank %d", n->rank);
 	}
@@ -253,7 +273,7 @@ static void print_for(const struct weft_doctor_wait *w)
 	if (n->name && !w->comm[0])
 		printf(" (%u) of %d ranks", n->id, n->size);
 	/* Ranks of a communicator and of the job may differ. */
-	if (n->process >= 0 && n->process != n->rank)
+	if (n->process >= 0 && n->process != (n->form == WEFT_WAIT_LOCK ? w->holder : n->rank))
 		printf(", which is rank %d of the job", n->process);
 }
 
@@ -304,7 +324,8 @@ static void print_cycle(struct weft_doctor_job *j, int stuck)
 		int to = weft_doctor_waits_for(j, weft_doctor_find(j, path[i]), &w);
 		printf("%s rank %d waits for rank %d (%s", i > begin ? "," : "", path[i], to,
 		       w->call);
-		if (w->note.form != WEFT_WAIT_ALL && w->note.tag >= 0 && !w->note.others)
+		if ((w->note.form == WEFT_WAIT_RECV || w->note.form == WEFT_WAIT_SEND) &&
+		    w->note.tag >= 0 && !w->note.others)
 			printf(", tag %d", w->note.tag);
 		printf(w->comm[0] ? ", on %s)" : ")", w->comm);
 	}

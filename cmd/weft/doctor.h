@@ -14,6 +14,7 @@ struct weft_doctor_wait {
 	struct weft_wait_call what;
 	char thread[WEFT_DOCTOR_TEXT], call[WEFT_DOCTOR_TEXT], comm[WEFT_DOCTOR_TEXT];
 	int *member; /* note.size numbers; NULL: 0.. */
+	int holder;  /* LOCK: rank of the holder in the window; -1: none is named */
 };
 
 struct weft_doctor_rank {

@@ -3,7 +3,8 @@
  * doctor_graph.c - a deadlock: the largest set of ranks each of which waits, and for ranks of the set alone.
  *
  * A thread that waits for one rank needs that one; for any rank, or for any of several requests: one of them; in a
- * collective: every member, and those that are in the same one are no hindrance.  A rank is in the set if all its waits are hopeless.
+ * collective: every member, and those that are in the same one are no hindrance; for a lock of a window: its holder,
+ * the same in two looks.  A rank is in the set if all its waits are hopeless.
  */
 #include <string.h>
 #include "doctor.h"
@@ -27,7 +28,8 @@ void weft_doctor_compare(const struct weft_doctor_job *before, struct weft_docto
 		for (int k = 0; r->still && k < r->waits; k++)
 			r->still = was->wait[k].note_at == r->wait[k].note_at &&
 				   was->wait[k].note.since_ns == r->wait[k].note.since_ns &&
-				   r->wait[k].note.since_ns;
+				   r->wait[k].note.since_ns &&
+				   was->wait[k].holder == r->wait[k].holder;
 	}
 }
 

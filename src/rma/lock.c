@@ -196,6 +196,12 @@ weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive)
 	return code == 1 ? WEFT_OK : (weft_err)code;
 }
 
+const _Atomic uint64_t *weft_rma_lock_word(const struct weft_rma_win *win, int rank)
+{
+	const struct weft_rma_slot *s = win->target[rank].slot;
+	return s ? &s->x_lock : NULL;
+}
+
 /* ---- at the member ------------------------------------------------------------------------ */
 
 /* Takes the lock on behalf of q.  ASKED is set: nothing is taken in passing, and what has been is seen. */

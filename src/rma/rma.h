@@ -159,6 +159,9 @@ weft_err weft_rma_flush_local(struct weft_rma_win *win, int rank) weft_must_use;
 weft_err weft_rma_flush_local_all(struct weft_rma_win *win) weft_must_use;
 
 weft_err weft_rma_lock(struct weft_rma_win *win, int rank, bool exclusive) weft_must_use;
+/* For an observer: the word of rank's lock, whose high half is the rank of its exclusive holder + 1; NULL: not in
+ * this process's memory. */
+const _Atomic uint64_t *weft_rma_lock_word(const struct weft_rma_win *win, int rank);
 /* After flush. */
 void weft_rma_unlock(struct weft_rma_win *win, int rank, bool exclusive);
 

@@ -28,7 +28,8 @@ enum weft_wait_form {
 	WEFT_WAIT_ALL,      /* all members */
 	WEFT_WAIT_REQUESTS, /* completed: any of the above; `tag` is their number */
 	WEFT_WAIT_FENCE,    /* completed: ALL, of a window's members */
-	WEFT_WAIT_WINDOW,   /* completed: OTHER, with the target if `rank` is one */
+	WEFT_WAIT_WINDOW,   /* completed: OTHER, with the target if `rank` is one; or LOCK */
+	WEFT_WAIT_LOCK,     /* the member that `holder` names, for as long as it names one */
 };
 
 /* What is the same for every call of a function. */
@@ -36,6 +37,7 @@ struct weft_wait_call {
 	const char *name;
 	uint8_t form; /* enum weft_wait_form */
 	bool any;     /* REQUESTS: one of them is enough */
+	bool lock;    /* WINDOW: for its lock */
 };
 
 /* The first part is filled in by each call: as few stores as can be. */
@@ -56,6 +58,8 @@ struct weft_wait_note {
 	bool hope;  /* one of them may end by something else than what the ranks below do */
 	int others; /* requests beyond the one that is described */
 	int few[WEFT_WAIT_FEW]; /* member, if the requests concern but few ranks */
+	/* LOCK: a word in this process's memory; high half: the holder's rank + 1, 0: none is named. */
+	const _Atomic uint64_t *holder;
 	/* Its call may not end by itself: when it has slept so long, the layer that understands it is told
 	 * (weft_wait_note_set_hooks), again and again, each time after twice as long.  0: never. */
 	uint64_t patience_ns;

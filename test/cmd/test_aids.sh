@@ -168,7 +168,12 @@ says 'main thread waits in MPI_(Win_fence for the other members, on table|Barrie
 says 'deadlock of all ranks: rank 0 waits for rank [12] .MPI_Win_fence, on table.*, rank [12] waits for rank 0 .MPI_Barrier' 1 3
 over
 begins window_held 2
-says 'main thread waits in MPI_(Barrier for the other members, on MPI_COMM_WORLD|Win_(un)?lock at rank 1, on table), since' 2 0
+says 'main thread waits in MPI_(Barrier for the other members, on MPI_COMM_WORLD|Win_lock at rank 1, held by rank 0, on table), since' 2 3
+says 'deadlock of all ranks: rank 0 waits for rank 1 .MPI_Barrier, on MPI_COMM_WORLD., rank 1 waits for rank 0 .MPI_Win_lock, on table.' 1 3
+over
+begins window_crossed 3
+says 'main thread waits in MPI_Win_lock at rank 0, held by rank [01], on (left|right), since' 2 3
+says 'deadlock of all ranks: rank 0 waits for rank 1 .MPI_Win_lock, on right., rank 1 waits for rank 0 .MPI_Win_lock, on left.' 1 3
 over
 # User-level threads, each by its own message.
 cat >"$work/u.c" <<'END'

@@ -618,6 +618,20 @@ static void window_held(void)
 	OK(MPI_Win_free(&win));
 }
 
+/* Ranks 0 and 1 each hold the lock that the other one wants, of two windows. */
+static void window_crossed(void)
+{
+	int *base;
+	MPI_Win a = window("left", &base), b = window("right", &base);
+	if (rank < 2) {
+		OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, rank ? b : a));
+		OK(MPI_Sendrecv(&rank, 0, MPI_INT, !rank, 1, &size, 0, MPI_INT, !rank, 1,
+				MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+		OK(MPI_Win_lock(rank ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, rank ? a : b));
+	}
+	OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -653,6 +667,7 @@ int main(int argc, char **argv)
 		   {"window_start", window_start},
 		   {"window_absent", window_absent},
 		   {"window_held", window_held},
+		   {"window_crossed", window_crossed},
 		   {"passed", passed}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);

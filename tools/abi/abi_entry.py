@@ -405,7 +405,7 @@ class Entry:
     def note(self):
         """The fields of a note of what the call waits for, or None."""
         f = self.f
-        form, wait_any, fields = "WEFT_WAIT_ALL", "false", {}
+        form, wait_any, lock, fields = "WEFT_WAIT_ALL", "false", "false", {}
         comm = next((p for p in f.params if p.type == "MPI_Comm"), None) or \
             next((p for p in f.params if p.type == "MPI_Comm *"), None)
         if f.name == "MPI_Finalize":
@@ -432,13 +432,13 @@ class Entry:
             form = "WEFT_WAIT_FENCE"
             fields.update(object="*win" if f.name == "MPI_Win_free" else "win", rank="-1")
         elif WAITS_AT_WINDOW.match(f.name):
-            form = "WEFT_WAIT_WINDOW"
+            form, lock = "WEFT_WAIT_WINDOW", "true" if f.name == "MPI_Win_lock" else "false"
             fields.update(object="win", rank="rank" if f.has("rank") else "-1")
         else:
             return None
         fields = {"call": "&waits", **fields, "since_ns": "0"}
         # Not by an initialiser: that would clear what is filled in before a sleep.
-        return (f'\tstatic const struct weft_wait_call waits = {{"{f.name}", {form}, {wait_any}}};\n'
+        return (f'\tstatic const struct weft_wait_call waits = {{"{f.name}", {form}, {wait_any}, {lock}}};\n'
                 "\tstruct weft_wait_note note;\n" + "".join(f"\tnote.{k} = {v};\n" for k, v in fields.items()))
 
     # -- elsewhere --------------------------------------------------------------------------------

@@ -57,6 +57,16 @@ static void note_request(struct weft_wait_note *n, struct weft_mpi_request *r)
 		n->patience_ns = 0;
 }
 
+/* Whether the holder is of this job, note_comm has found: then its number is known. */
+static void note_lock(struct weft_wait_note *n, const struct weft_mpi_win *w)
+{
+	if (!n->call->lock || !n->size || n->rank < 0 || n->rank >= w->members)
+		return;
+	n->holder = weft_rma_lock_word(w->rma, n->rank);
+	if (n->holder)
+		n->form = WEFT_WAIT_LOCK;
+}
+
 /* No member counts what it does at a window, so none is asked. */
 static void note_window(struct weft_wait_note *n)
 {
@@ -69,6 +79,8 @@ static void note_window(struct weft_wait_note *n)
 	n->name = w->name[0] ? w->name : "a window without a name";
 	if (fence)
 		n->form = WEFT_WAIT_ALL;
+	else
+		note_lock(n, w);
 }
 
 /* Enters the processes that request r waits for.  False: they are not known, or too many. */
@@ -136,6 +148,7 @@ static struct weft_mpi_comm *complete_for(struct weft_wait_note *n)
 	n->id = n->collected = 0;
 	n->hope = false;
 	n->others = 0;
+	n->holder = NULL;
 	if (n->form == WEFT_WAIT_FENCE || n->form == WEFT_WAIT_WINDOW) {
 		note_window(n);
 		return NULL;

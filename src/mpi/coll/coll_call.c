@@ -214,7 +214,7 @@ static __attribute__((noinline)) int run_noted(struct weft_mpi_coll_call *k,
 					       struct weft_wait_note *outer)
 {
 	struct weft_wait_call call = {outer ? outer->call->name : weft_coll_kind_name(k->a.kind),
-				      WEFT_WAIT_ALL, false};
+				      WEFT_WAIT_ALL, false, false};
 	struct weft_wait_note note = {.call = &call, .object = k->handle, .rank = -1};
 	weft_wait_note_set(&note);
 	int err = run_blocking(k);

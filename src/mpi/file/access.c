@@ -104,7 +104,8 @@ static bool with_team(const struct weft_mpi_file_call *k)
 static void wait_noted(const struct weft_mpi_file *f, struct weft_file_all *a,
 		       void (*wait)(struct weft_file_all *a))
 {
-	static const struct weft_wait_call call = {"collective file access", WEFT_WAIT_ALL, false};
+	static const struct weft_wait_call call = {"collective file access", WEFT_WAIT_ALL, false,
+						   false};
 	struct weft_wait_note note = {.call = &call, .object = f->comm_handle, .rank = -1};
 	struct weft_wait_note *outer = weft_wait_note_get();
 	weft_wait_note_set(&note);
