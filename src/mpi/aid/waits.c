@@ -6,14 +6,21 @@
 #include "boot/boot.h"
 #include "coll/calls.h"
 #include "mpi/aid/aid.h"
+#include "mpi/aid/check.h"
 #include "mpi/comm/domain.h"
 #include "mpi/p2p/request.h"
 #include "mpi/rma/win.h"
 #include "wait/note.h"
 
 #define ASKS_AFTER_NS 150000000u
-#define ASKS_MOST 5   /* the wait doubles so often */
-#define VAIN_POLLS 16 /* between looks at the clock; a power of two */
+#define ASKS_AFTER_CHECK_NS 2000000000u /* with WEFT_CHECK, whose notes name more */
+#define ASKS_MOST 5                     /* the wait doubles so often */
+#define VAIN_POLLS 16                   /* between looks at the clock; a power of two */
+
+static uint64_t asks_after_ns(void)
+{
+	return weft_mpi_checking ? ASKS_AFTER_CHECK_NS : ASKS_AFTER_NS;
+}
 
 /* Not in MPI_Comm_disconnect: members that have left would count as dead. */
 static bool may_ask(struct weft_mpi_comm *c)
@@ -31,7 +38,7 @@ static void note_comm(struct weft_wait_note *n, struct weft_mpi_comm *c)
 	/* Relaxed: a count for an observer. */
 	n->collected = atomic_load_explicit(&c->x_coll_tag, memory_order_relaxed);
 	if (n->form == WEFT_WAIT_ALL && may_ask(c))
-		n->patience_ns = ASKS_AFTER_NS;
+		n->patience_ns = asks_after_ns();
 	/* Of processes of other jobs nothing is known. */
 	if (c->group->domain != weft_mpi_home && c->group->domain)
 		return;
@@ -196,13 +203,13 @@ void weft_mpi_aid_polled(struct weft_mpi_request *r)
 	uint64_t now = weft_clock_ns();
 	if (r->vain == VAIN_POLLS) {
 		r->asks = 0;
-		r->ask_ns = now + ASKS_AFTER_NS;
+		r->ask_ns = now + asks_after_ns();
 	}
 	if (now < r->ask_ns)
 		return;
 	ask_members(r->comm, r->asks);
 	unsigned doubled = r->asks < ASKS_MOST ? r->asks : ASKS_MOST;
-	r->ask_ns = now + ((uint64_t)ASKS_AFTER_NS << doubled);
+	r->ask_ns = now + (asks_after_ns() << doubled);
 	r->asks++;
 }
 
@@ -210,7 +217,7 @@ void weft_mpi_aid_waits(struct weft_mpi_comm *c, uint64_t since_ns, unsigned *as
 {
 	unsigned doubled = *asks_p < ASKS_MOST ? *asks_p : ASKS_MOST;
 	/* As long again as before, so that questions get rare. */
-	if (!c->calls || weft_clock_ns() - since_ns < (uint64_t)ASKS_AFTER_NS << doubled)
+	if (!c->calls || weft_clock_ns() - since_ns < asks_after_ns() << doubled)
 		return;
 	ask_members(c, (*asks_p)++);
 }
