@@ -20,10 +20,10 @@
 /* What is sent: the calls up to `number`, the last one last. */
 struct note {
 	uint32_t number;
-	uint8_t answer; /* to a question: wants none */
-	uint8_t ended;  /* the sender has ended its collectives up to that number */
-	uint8_t lost;   /* because a member is dead */
-	uint8_t unused;
+	uint8_t answer;   /* to a question: wants none */
+	uint8_t ended;    /* the sender has ended its collectives up to that number */
+	uint8_t lost;     /* because a member is dead */
+	uint8_t closed;   /* because the sender makes no further call */
 	uint8_t kind[56]; /* + 1, KIND_OVER; 0: not known */
 };
 
@@ -102,7 +102,7 @@ static bool is_after_close(struct weft_coll_calls *c, uint32_t number)
 {
 	/* LAST <- CLOSED (weft_coll_calls_close).  Carries: x_last, which does not change any more. */
 	return atomic_load_explicit(&c->x_closed, memory_order_acquire) &&
-	       number_distance(number, last_of(c)) > 0;
+	       (number_distance(number, last_of(c)) > 0 || !call_numbered(c, last_of(c)));
 }
 
 void weft_coll_calls_close(struct weft_coll_calls *calls)
@@ -310,6 +310,20 @@ static void report_mismatch(struct weft_coll_calls *c, struct weft_ctx *ctx, int
 		   weft_coll_kind_name(theirs - 1u));
 }
 
+/* A peer has ended its collectives up to n's, and so ours end. */
+static void report_end(struct weft_coll_calls *c, struct weft_ctx *ctx, int peer,
+		       const struct note *n)
+{
+	/* After our close none of ours is under way.  Relaxed: it is for the line alone. */
+	if (atomic_load_explicit(&c->x_closed, memory_order_relaxed))
+		return;
+	weft_error("collectives that do not match: process %d %s %s, and so this rank ends its %s, "
+		   "too",
+		   peer,
+		   n->closed ? "is through, and calls no further one of" : "has ended its own of",
+		   weft_coll_comm_name(ctx), weft_coll_kind_name(call_numbered(c, n->number) - 1u));
+}
+
 /* The first number under which theirs was another call than ours, among those that we have ended and they have
  * not (over), or that we have not: what they have ended we may have left, and their messages of it lie here.
  * False: none. */
@@ -353,16 +367,12 @@ static void hear_calls(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer
 	} else if (n.answer && n.ended && n.lost && !is_ended(c, n.number)) {
 		end_for_loss(c, ctx);
 	} else if (n.answer && n.ended && !is_ended(c, n.number)) {
-		weft_error("collectives that do not match: process %d has ended its own of %s, and "
-			   "so this rank "
-			   "ends its %s, too",
-			   peer, weft_coll_comm_name(ctx),
-			   weft_coll_kind_name(call_numbered(c, n.number) - 1u));
+		report_end(c, ctx, peer, &n);
 		end_calls(c, ctx, n.number);
 	}
 	if (n.answer)
 		return;
-	bool ended = is_ended(c, n.number) || is_after_close(c, n.number);
+	bool closed = is_after_close(c, n.number), ended = closed || is_ended(c, n.number);
 	if (!apart) {
 		/* An asker that has gone on since does not wait for what has ended. */
 		if (!ended)
@@ -372,6 +382,7 @@ static void hear_calls(struct weft_comm_ear *ear, struct weft_ctx *ctx, int peer
 	note_fill(c, &answer, apart ? at : n.number, true);
 	answer.ended = ended || is_ended(c, n.number);
 	answer.lost = is_lost(c);
+	answer.closed = closed;
 	note_send(ctx, peer, &answer);
 	/* What the asker has sent since, and waits for. */
 	if (is_ended(c, n.number))

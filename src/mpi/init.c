@@ -297,13 +297,24 @@ int weft_mpi_Is_thread_main(int *flag)
 
 /* ---- finalize ----------------------------------------------------------------------------- */
 
-/* A barrier, so that no rank leaves while another still talks to it. */
+/* A barrier, so that no rank leaves while another still talks to it.  Its tag does not depend on how many collectives
+ * a rank has called: ranks that differ there meet all the same. */
 static int meet_all(void)
 {
 	struct weft_mpi_comm *world = weft_mpi_comm_of(MPI_COMM_WORLD);
 	struct weft_mpi_talk t = weft_mpi_talk_all(world);
 
+	t.tag = WEFT_MPI_TAG_FINALIZE;
 	return weft_mpi_talk_barrier(&t);
+}
+
+/* A rank that waits for this one in a collective of MPI_COMM_WORLD waits in vain, and is told. */
+static void call_no_more(struct weft_mpi_comm *world)
+{
+	if (!world->calls && world->size > 1)
+		world->calls = weft_coll_calls_open(world->coll);
+	weft_coll_calls_close(world->calls);
+	weft_mpi_check_coll_last();
 }
 
 int weft_mpi_Finalize(void)
@@ -319,6 +330,7 @@ int weft_mpi_Finalize(void)
 		err = weft_mpi_attrs_free(&weft_mpi_comm_of(MPI_COMM_WORLD)->head);
 	if (err)
 		return err;
+	call_no_more(weft_mpi_comm_of(MPI_COMM_WORLD));
 	if (weft_mpi_checking && meet_all() == MPI_SUCCESS)
 		weft_mpi_check_finalize();
 	weft_mpi_bsend_fini();

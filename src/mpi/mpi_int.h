@@ -130,6 +130,7 @@ struct weft_mpi_comm {
 #define WEFT_MPI_TAG_TALK 0x10000000
 #define WEFT_MPI_TAG_INTER 0x20000000
 #define WEFT_MPI_TAG_PARTING 0x30000000
+#define WEFT_MPI_TAG_FINALIZE 0x30000000 /* on MPI_COMM_WORLD, which never parts */
 #define WEFT_MPI_TAG_GROUP 0x40000000
 
 /* The next collective's tag: the same on every member, since they call in the same order. */

@@ -632,6 +632,39 @@ static void window_crossed(void)
 	OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* Blocks without elements match, whatever their datatypes. */
+static void empty_blocks(void)
+{
+	MPI_Comm c = named("empty");
+	MPI_Datatype none;
+	int one[MOST], zero[MOST] = {0};
+	OK(MPI_Type_contiguous(0, MPI_DOUBLE, &none));
+	OK(MPI_Type_commit(&none));
+	for (int i = 0; i < size; i++)
+		one[i] = 1;
+	OK(MPI_Alltoallv(to_all, one, zero, none, of_all, zero, zero, MPI_INT, c));
+	OK(MPI_Alltoallv(to_all, zero, zero, MPI_INT, of_all, one, zero, none, c));
+	OK(MPI_Gather(to_all, 1, none, of_all, 0, MPI_FLOAT, 0, c));
+	OK(MPI_Type_free(&none));
+	OK(MPI_Comm_free(&c));
+}
+
+/* Rank 1 calls a collective that ends without rank 0, which does not call it. */
+static void one_more(void)
+{
+	int v = 1;
+	if (rank == 1)
+		OK(MPI_Bcast(&v, 1, MPI_INT, 1, MPI_COMM_WORLD));
+}
+
+/* Rank 0 waits for the others in a collective, and they are in MPI_Finalize. */
+static void one_waits(void)
+{
+	int v = 1;
+	if (rank == 0)
+		OK(MPI_Bcast(&v, 1, MPI_INT, 1, MPI_COMM_WORLD));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -668,6 +701,9 @@ int main(int argc, char **argv)
 		   {"window_absent", window_absent},
 		   {"window_held", window_held},
 		   {"window_crossed", window_crossed},
+		   {"empty_blocks", empty_blocks},
+		   {"one_more", one_more},
+		   {"one_waits", one_waits},
 		   {"passed", passed}};
 	const char *name = argc > 1 ? argv[1] : "right";
 	test_start(&argc, &argv, MPI_THREAD_SINGLE);

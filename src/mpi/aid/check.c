@@ -198,7 +198,7 @@ uint64_t weft_mpi_check_layout_signature(MPI_Count count, const struct weft_type
 {
 	struct signing s = {.hash = 1};
 	*bytes_p = 0;
-	if (!t || count <= 0)
+	if (!t || count <= 0 || !t->size) /* no elements, whatever the datatype */
 		return 0;
 	*bytes_p = (uint64_t)count * t->size;
 	if (t->sig->kind == WEFT_SIG_BASIC) {

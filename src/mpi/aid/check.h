@@ -88,6 +88,8 @@ void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k) __attribute__((cold
 void weft_mpi_check_coll_refused(void);
 /* A call that is collective over comm and makes something of it (a communicator, a window, a file) begins. */
 void weft_mpi_check_coll_makes(const char *call, const void *site, MPI_Comm comm, int root);
+/* MPI_Finalize begins: the other members compare it with their collective of that number. */
+void weft_mpi_check_coll_last(void);
 /* Before comm is freed: its notes have been compared. */
 void weft_mpi_check_coll_end(const char *call, MPI_Comm comm);
 void weft_mpi_check_coll_fini(void);

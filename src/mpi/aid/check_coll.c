@@ -185,8 +185,8 @@ static int left_process(const struct weft_mpi_comm *c, int left)
 	return c->rank ? c->group->world[left] : weft_mpi_comm_peer(c, 0);
 }
 
-static void compare_with_left(struct weft_mpi_comm *c, const struct weft_coll_args *a,
-			      uint32_t number)
+static void compare_with_left(struct weft_mpi_comm *c, MPI_Comm handle,
+			      const struct coll_note *mine)
 {
 	struct compare *k = calloc(1, sizeof *k);
 
@@ -197,9 +197,9 @@ static void compare_with_left(struct weft_mpi_comm *c, const struct weft_coll_ar
 	k->rank = c->rank;
 	k->across = c->inter && !c->rank;
 	k->left = k->across ? 0 : (c->rank + c->size - 1) % c->size;
-	describe_mine(&k->mine, number, c, a);
-	snprintf(k->name, sizeof k->name, "%s", weft_mpi_check_comm(announced.comm));
-	int tag = WEFT_MPI_CHECK_TAG_NOTE | (int)(number & WEFT_MPI_CHECK_TAG_MASK);
+	k->mine = *mine;
+	snprintf(k->name, sizeof k->name, "%s", weft_mpi_check_comm(handle));
+	int tag = WEFT_MPI_CHECK_TAG_NOTE | (int)(mine->number & WEFT_MPI_CHECK_TAG_MASK);
 	int right = (c->rank + 1) % c->size, from = left_process(c, k->left), to;
 	if (!c->inter)
 		to = weft_mpi_comm_peer(c, right);
@@ -226,7 +226,9 @@ void weft_mpi_check_coll_begin(struct weft_mpi_coll_call *k)
 		return;
 	(void)weft_mpi_check_talk_sweep(c);
 	uint32_t n = ++c->checked;
-	compare_with_left(c, &k->a, n);
+	struct coll_note mine;
+	describe_mine(&mine, n, c, &k->a);
+	compare_with_left(c, announced.comm, &mine);
 	weft_mpi_check_blocks(k, announced.call, announced.site, n);
 	announced.call = NULL;
 }
@@ -239,8 +241,20 @@ void weft_mpi_check_coll_makes(const char *call, const void *site, MPI_Comm comm
 		return;
 	weft_mpi_check_coll(call, site, comm, root, -1, MPI_DATATYPE_NULL, MPI_OP_NULL);
 	(void)weft_mpi_check_talk_sweep(c);
-	compare_with_left(c, NULL, ++c->checked);
+	struct coll_note mine;
+	describe_mine(&mine, ++c->checked, c, NULL);
+	compare_with_left(c, announced.comm, &mine);
 	announced.call = NULL;
+}
+
+void weft_mpi_check_coll_last(void)
+{
+	struct weft_mpi_comm *c = weft_mpi_comm_of(MPI_COMM_WORLD);
+	if (!weft_mpi_checking || c->size < 2)
+		return;
+	struct coll_note last = {
+		.number = ++c->checked, .root = -1, .bytes = UINT64_MAX, .call = "MPI_Finalize"};
+	compare_with_left(c, MPI_COMM_WORLD, &last);
 }
 
 void weft_mpi_check_coll_end(const char *call, MPI_Comm comm)
@@ -255,6 +269,6 @@ void weft_mpi_check_coll_end(const char *call, MPI_Comm comm)
 void weft_mpi_check_coll_fini(void)
 {
 	/* All members are in MPI_Finalize: notes that are to come are under way.  A member that has called fewer
-	 * collectives has sent fewer. */
+	 * collectives has sent fewer, and its last one is of MPI_Finalize. */
 	weft_mpi_check_talk_end(NULL);
 }
