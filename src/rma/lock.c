@@ -18,7 +18,7 @@
  * ASKED is set before the member looks whether the lock is free, and the holder looks at it after it has
  * taken its part off: so either the member sees the lock free, or the holder tells it.  A member that tried
  * in vain has withdrawn, and if a request waits it tells the member as a holder does.  While ASKED is set, no
- * lock is taken in passing.  Those that look take it in turns (turn.h).
+ * lock is taken in passing.  Those that look take it for a quantum each (quantum.h).
  *
  * Word and byte name their holder, at every step: what a dead member holds is taken off exactly.
  */
@@ -101,15 +101,15 @@ struct look {
 	bool exclusive;
 };
 
-/* Takes a lock that looks free, if it is the caller's turn. */
-static bool take_in_turn(const struct look *l)
+/* Takes a lock that looks free, if the caller is within a quantum or may begin one. */
+static bool take_within_quantum(const struct look *l)
 {
 	struct weft_rma_target *t = &l->win->target[l->rank];
 	bool withdrawn;
-	if (weft_unlikely(!weft_rma_turn_mine(&t->queue)))
+	if (weft_unlikely(!weft_rma_quantum_mine(&t->queue)))
 		return false;
 	if (weft_likely(take_in_passing(l->win, t, l->exclusive, &withdrawn))) {
-		weft_rma_turn_used(&t->queue);
+		weft_rma_quantum_used(&t->queue);
 		return true;
 	}
 	if (withdrawn)
@@ -117,17 +117,17 @@ static bool take_in_turn(const struct look *l)
 	return false;
 }
 
-static bool lock_taken_in_turn(const void *arg)
+static bool lock_taken(const void *arg)
 {
 	const struct look *l = arg;
 	struct weft_rma_target *t = &l->win->target[l->rank];
-	if (t->queue.turn)
-		weft_rma_turn_want(&t->queue);
+	if (t->queue.quanta)
+		weft_rma_quantum_want(&t->queue);
 	/* Relaxed: a hint, so that a look alone changes nothing. */
 	if (atomic_load_explicit(&t->slot->x_lock, memory_order_relaxed) ||
 	    (l->exclusive && !none_shared(l->win, t)))
 		return false;
-	return take_in_turn(l);
+	return take_within_quantum(l);
 }
 
 /* At once, or after a look for as long as a waiter polls. */
@@ -135,23 +135,23 @@ static bool take_at_once(struct weft_rma_win *win, int rank, bool exclusive)
 {
 	struct look l = {win, rank, exclusive};
 	struct weft_rma_queue *q = &win->target[rank].queue;
-	if (weft_likely(take_in_turn(&l)))
+	if (weft_likely(take_within_quantum(&l)))
 		return true;
-	if (!q->turn)
-		return weft_task_look_for_a_while(lock_taken_in_turn, &l);
-	weft_rma_turn_join(q);
+	if (!q->quanta)
+		return weft_task_look_for_a_while(lock_taken, &l);
+	weft_rma_quantum_join(q);
 	bool got = false;
 	/* Ends: LOOKS.  A lock that changes hands comes to this member soon. */
 	for (uint32_t was = 0, now = 1, i = 0; !got && i < LOOKS && was != now; i++) {
-		was = weft_rma_turn_sum(q);
-		got = weft_task_look_for_a_while(lock_taken_in_turn, &l);
-		now = weft_rma_turn_sum(q);
+		was = weft_rma_quantum_sum(q);
+		got = weft_task_look_for_a_while(lock_taken, &l);
+		now = weft_rma_quantum_sum(q);
 	}
-	if (!got && !weft_rma_turn_mine(q)) {
-		weft_rma_turn_skip(q);
-		got = lock_taken_in_turn(&l);
+	if (!got && !weft_rma_quantum_mine(q)) {
+		weft_rma_quantum_skip(q);
+		got = lock_taken(&l);
 	}
-	weft_rma_turn_unwant(q);
+	weft_rma_quantum_unwant(q);
 	return got;
 }
 

@@ -143,7 +143,7 @@ weft_err weft_rma_win_new(const struct weft_rma_conf *conf, struct weft_rma_win 
 
 /*
  * The page: the locks of the host's members, bytes of each for its lock's holders and as an origin, what the
- * others tell each, notifications, turns at locks, fences, memory.
+ * others tell each, notifications, quanta of locks, fences, memory.
  */
 static size_t slot_at(int i)
 {
@@ -176,16 +176,16 @@ static size_t notes_at(int member, int members)
 	       (size_t)member * WEFT_RMA_NOTES * sizeof(_Atomic uint64_t);
 }
 
-/* For each member: the turns of each at its lock (turn.h). */
-static size_t turns_at(int member, int members)
+/* For each member: the quanta of each at its lock (quantum.h). */
+static size_t quanta_at(int member, int members)
 {
 	return notes_at(members, members) +
-	       (size_t)member * (size_t)members * sizeof(struct weft_rma_turns);
+	       (size_t)member * (size_t)members * sizeof(struct weft_rma_quanta);
 }
 
 static size_t meet_at(int members)
 {
-	return turns_at(members, members);
+	return quanta_at(members, members);
 }
 
 static size_t memory_at(int members)
@@ -278,7 +278,7 @@ static void target_fill(struct weft_rma_win *win, int rank, bool paged)
 	struct weft_rma_told *to_it =
 		(void *)((char *)win->page.map + told_at(t->place, win->places));
 	t->queue.x_marked = &t->slot->x_marked;
-	t->queue.turn = (void *)((char *)win->page.map + turns_at(t->place, win->places));
+	t->queue.quanta = (void *)((char *)win->page.map + quanta_at(t->place, win->places));
 	t->queue.me = me;
 	t->queue.places = win->places;
 	t->told = to_us + t->place;

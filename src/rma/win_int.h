@@ -14,7 +14,7 @@
 #include "rma/page.h"
 #include "rma/rma.h"
 #include "rma/told.h"
-#include "rma/turn.h"
+#include "rma/quantum.h"
 #include "rma/wire.h"
 
 struct weft_rma_early; /* inbox.c: a message that came before its turn */

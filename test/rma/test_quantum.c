@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns at a lock (src/rma/turn.h), members at random: those that wait have had the same number of turns but for one, whichever
+ * Quanta of a lock (src/rma/quantum.h), members at random: those that wait have had the same number of quanta but for one, whichever
  * come and go; a member that is alone is never held up; a waiter that does not move is passed over.
  */
 #include <string.h>
 #include "check.h"
-#include "rma/turn.h"
+#include "rma/quantum.h"
 
 #define MEMBERS 7
 
-static struct weft_rma_turns turns[MEMBERS];
+static struct weft_rma_quanta quanta[MEMBERS];
 static _Atomic uint32_t x_marked;
 static struct weft_rma_queue q[MEMBERS];
 static unsigned long locks[MEMBERS];
@@ -17,27 +17,27 @@ static bool waits[MEMBERS];
 
 static void setup(void)
 {
-	memset(turns, 0, sizeof turns);
+	memset(quanta, 0, sizeof quanta);
 	memset(locks, 0, sizeof locks);
 	memset(waits, 0, sizeof waits);
 	atomic_store_explicit(&x_marked, 0, memory_order_relaxed);
 	for (int i = 0; i < MEMBERS; i++)
-		q[i] = (struct weft_rma_queue){&x_marked, turns, i, MEMBERS, 0};
+		q[i] = (struct weft_rma_queue){&x_marked, quanta, i, MEMBERS, 0};
 }
 
 /* A lock that is free whenever it is looked at. */
 static bool look(int i)
 {
 	if (waits[i])
-		weft_rma_turn_want(&q[i]);
-	bool mine = weft_rma_turn_mine(&q[i]);
+		weft_rma_quantum_want(&q[i]);
+	bool mine = weft_rma_quantum_mine(&q[i]);
 	if (mine) {
-		weft_rma_turn_used(&q[i]);
-		weft_rma_turn_unwant(&q[i]);
+		weft_rma_quantum_used(&q[i]);
+		weft_rma_quantum_unwant(&q[i]);
 		locks[i]++;
 	} else if (!waits[i]) {
-		weft_rma_turn_join(&q[i]);
-		weft_rma_turn_want(&q[i]);
+		weft_rma_quantum_join(&q[i]);
+		weft_rma_quantum_want(&q[i]);
 	}
 	waits[i] = !mine;
 	return mine;
@@ -47,8 +47,8 @@ static bool look(int i)
 static void wait_for(int i)
 {
 	if (!waits[i])
-		weft_rma_turn_join(&q[i]);
-	weft_rma_turn_want(&q[i]);
+		weft_rma_quantum_join(&q[i]);
+	weft_rma_quantum_want(&q[i]);
 	waits[i] = true;
 }
 
@@ -64,14 +64,14 @@ static void test_shares(void)
 		if (look(i))
 			wait_for(i);
 		for (int k = 0; k < MEMBERS; k++) {
-			int32_t ahead = (int32_t)(weft_rma_turn_count(&q[i], i) -
-						  weft_rma_turn_count(&q[i], k));
+			int32_t ahead = (int32_t)(weft_rma_quantum_count(&q[i], i) -
+						  weft_rma_quantum_count(&q[i], k));
 			CHECK(ahead >= -1 && ahead <= 1);
 		}
 	}
 	for (int i = 1; i < MEMBERS; i++)
-		CHECK(locks[i] + 2 * WEFT_RMA_TURN > locks[0] &&
-		      locks[0] + 2 * WEFT_RMA_TURN > locks[i]);
+		CHECK(locks[i] + 2 * WEFT_RMA_QUANTUM > locks[0] &&
+		      locks[0] + 2 * WEFT_RMA_QUANTUM > locks[i]);
 }
 
 /* The others come now and then: what they missed is no claim, and the first one never waits for long. */
@@ -84,7 +84,7 @@ static void test_newcomers(void)
 			for (int k = 1; k < MEMBERS; k++)
 				if (waits[k])
 					(void)look(k);
-			CHECK(++vain <= 2 * WEFT_RMA_TURN);
+			CHECK(++vain <= 2 * WEFT_RMA_QUANTUM);
 		}
 		if (rand() % 500 == 0)
 			wait_for(1 + rand() % (MEMBERS - 1));
@@ -98,10 +98,10 @@ static void test_alone(void)
 	wait_for(1);
 	CHECK(atomic_load_explicit(&x_marked, memory_order_relaxed) == 1);
 	CHECK(look(1)); /* no other waits: the mark goes */
-	for (int n = 0; n < 2 * WEFT_RMA_TURN; n++)
+	for (int n = 0; n < 2 * WEFT_RMA_QUANTUM; n++)
 		CHECK(look(2));
 	CHECK(atomic_load_explicit(&x_marked, memory_order_relaxed) == 0);
-	CHECK(weft_rma_turn_count(&q[2], 2) == 0);
+	CHECK(weft_rma_quantum_count(&q[2], 2) == 0);
 }
 
 /* Member 3 is stopped while it waits. */
@@ -109,14 +109,14 @@ static void test_skip(void)
 {
 	setup();
 	wait_for(3);
-	for (int n = 0; n < WEFT_RMA_TURN; n++)
+	for (int n = 0; n < WEFT_RMA_QUANTUM; n++)
 		CHECK(look(4));
 	CHECK(!look(4) && !look(4));
-	weft_rma_turn_skip(&q[4]);
-	for (int n = 0; n < 3 * WEFT_RMA_TURN; n++)
+	weft_rma_quantum_skip(&q[4]);
+	for (int n = 0; n < 3 * WEFT_RMA_QUANTUM; n++)
 		CHECK(look(4));
 	/* It goes on: it comes first. */
-	weft_rma_turn_want(&q[3]);
+	weft_rma_quantum_want(&q[3]);
 	q[4].left = 0;
 	CHECK(!look(4) && look(3));
 }
