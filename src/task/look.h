@@ -27,7 +27,8 @@ weft_task_look_for_a_while(bool (*ready)(const void *arg), const void *arg)
 	unsigned mask = yield ? WEFT_TASK_LOOK_YIELDS : WEFT_TASK_LOOK_SPINS;
 	for (unsigned i = 1;; i++) { /* ends: ready, or patience is over */
 		if (ready(arg)) {
-			weft_task_engine_looked(true);
+			if (i > 1) /* else it has not spun */
+				weft_task_engine_looked(true);
 			return true;
 		}
 		if ((i & mask) == 0) {

@@ -43,7 +43,7 @@ void weft_task_engine_idle(bool (*ready)(void *arg), void *arg, uint64_t deadlin
  * looks, and poll now and then.  0: sleep at once.
  */
 uint64_t weft_task_engine_patience(bool *yield_p);
-/* How that ended: it has seen its word, or goes to sleep. */
+/* How that ended, unless the first look did: it has seen its word, or goes to sleep. */
 void weft_task_engine_looked(bool seen);
 
 /*
