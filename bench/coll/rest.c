@@ -10,7 +10,12 @@
  * Bound     the same exchange where nothing is computed: the rows of "no rest".
  * Method    Each round: MPI_Barrier, computing (bench_compute, the same turns for each rank), the exchange.  All ranks are on one
  *           host and so read one clock.  The first eighth of the rounds is not counted.
+ *           "busy": a process of another session computes meanwhile, so that one core is wanted twice; "free": so, and no
+ *           rank is bound.
+ *
+ * rest MICROSECONDS [busy|free] [--quick]
  */
+#include "bench_busy.h"
 #include "bench_mpi.h"
 
 enum { MOST_BYTES = 64 << 10, MOST_ROUNDS = 2000, MOST_RANKS = 64 };
@@ -35,6 +40,17 @@ static void swap_borders(int bytes)
 	MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
 }
 
+/* The first exchange for a program that polls for the end. */
+static void swap_by_tests(int bytes)
+{
+	MPI_Request r[2];
+	int over = 0;
+	MPI_Irecv(in, bytes, MPI_CHAR, left, 4, MPI_COMM_WORLD, &r[0]);
+	MPI_Isend(out, bytes, MPI_CHAR, right, 4, MPI_COMM_WORLD, &r[1]);
+	while (!over)
+		MPI_Testall(2, r, &over, MPI_STATUSES_IGNORE);
+}
+
 static void sum_of_all(int bytes)
 {
 	MPI_Allreduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -56,7 +72,8 @@ static const struct exchange {
 	int bytes;
 } exchanges[] = {
 	{"sendrecv", swap_with_neighbours, 8},        {"sendrecv", swap_with_neighbours, 4 << 10},
-	{"sendrecv", swap_with_neighbours, 64 << 10}, {"borders", swap_borders, 1 << 10},
+	{"sendrecv", swap_with_neighbours, 64 << 10}, {"testall", swap_by_tests, 8},
+	{"testall", swap_by_tests, 64 << 10},         {"borders", swap_borders, 1 << 10},
 	{"borders", swap_borders, 16 << 10},          {"allreduce", sum_of_all, 8},
 	{"allreduce", sum_of_all, 64 << 10},          {"alltoall", blocks_to_all, 1 << 10},
 	{"allgather", blocks_of_all, 1 << 10},
@@ -72,7 +89,8 @@ static void times_of(double *arrived, double *returned, int rounds, double *us)
 		us[i] = last[i] - first[i];
 }
 
-static void measure(const struct exchange *e, int rest_us, long turns, int rounds)
+static void measure(const struct exchange *e, int rest_us, long turns, int rounds,
+		    const char *beside)
 {
 	static double arrived[MOST_ROUNDS], returned[MOST_ROUNDS], us[MOST_ROUNDS];
 	int warm = rounds / 8;
@@ -91,21 +109,27 @@ static void measure(const struct exchange *e, int rest_us, long turns, int round
 	times_of(arrived, returned, rounds, us);
 	if (bench_rank)
 		return;
-	char size[32], rest[32], name[96];
+	char size[32], rest[32], name[128];
 	bench_size((size_t)e->bytes, size, sizeof(size));
 	if (rest_us)
 		snprintf(rest, sizeof(rest), "%d us", rest_us);
-	snprintf(name, sizeof(name), "%s %s after %s", e->name, size, rest_us ? rest : "no rest");
+	snprintf(name, sizeof(name), "%s %s after %s%s", e->name, size, rest_us ? rest : "no rest",
+		 beside);
 	bench_row(name, "time", "us", bench_median(us, rounds));
 	bench_row(name, "tenth", "us", us[rounds / 10]); /* the median has sorted them */
 }
 
 int main(int argc, char **argv)
 {
-	bench_start(&argc, &argv, MPI_THREAD_SINGLE);
+	const char *how = argc > 2 ? argv[2] : "";
+	int free_ranks = strcmp(how, "free") == 0, busy = free_ranks || strcmp(how, "busy") == 0;
+	pid_t child = busy && bench_early_rank() == 0 ? bench_busy_start() : 0;
+
+	bench_start_on(&argc, &argv, MPI_THREAD_SINGLE, !free_ranks);
 	int rest_us = argc > 1 ? atoi(argv[1]) : -1;
-	if (rest_us < 0 || rest_us > 1000000)
-		bench_usage(argv[0], argc > 1 ? argv[1] : "nothing", "MICROSECONDS [--quick]");
+	if (rest_us < 0 || rest_us > 1000000 || (argc > 2 && !busy))
+		bench_usage(argv[0], argc > 1 ? argv[argc - 1] : "nothing",
+			    "MICROSECONDS [busy|free] [--quick]");
 	if (bench_ranks > MOST_RANKS)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	right = (bench_rank + 1) % bench_ranks;
@@ -117,9 +141,13 @@ int main(int argc, char **argv)
 	long turns = rest_us ? bench_turns(rest_us) : 0;
 	MPI_Bcast(&turns, 1, MPI_LONG, 0, MPI_COMM_WORLD);
 	int rounds = bench_quick || rest_us > 1000 ? 160 : 1000;
+	const char *beside = !busy        ? ""
+			     : free_ranks ? " beside a busy process, not bound"
+					  : " beside a busy process";
 	for (unsigned i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]); i++)
-		measure(&exchanges[i], rest_us, turns, rounds);
+		measure(&exchanges[i], rest_us, turns, rounds, beside);
 	MPI_Finalize();
+	bench_busy_end(child);
 	free(out);
 	free(in);
 	return 0;

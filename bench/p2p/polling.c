@@ -7,17 +7,15 @@
  *           1 us, and as many more as the system runs other ranks before it.
  * Method    Each rank posts a receive and tests it (MPI_Test, MPI_Testany), or probes
  *           (MPI_Iprobe, MPI_ANY_SOURCE), until the token is there; "recv" waits, to compare.  "busy":
- *           the same while another process computes, so that one core is taken; "threads": of each
+ *           the same while a process of another session computes, so that one core is taken; "threads": of each
  *           rank THREADS threads do so, each for its own token.  No rank is bound, as programs run
  *           that share a machine; with threads each rank has a core.
  *
  * polling [--quick] recv|test|testany|iprobe|busy|threads
  */
+#include "bench_busy.h"
 #include "bench_mpi.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 #define THREADS 4
 #define STOP (-1)
@@ -117,19 +115,6 @@ static void measure(const struct way *w, const char *what)
 		bench_row(row, "time", "us", us);
 }
 
-/* ---- beside another process ---------------------------------------------------------------- */
-
-static pid_t start_busy(void)
-{
-	pid_t parent = getpid(), child = fork();
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (getppid() == parent) /* ends: killed, or without a parent */
-		(void)bench_compute(1000000);
-	_exit(0);
-}
-
 /* ---- threads --------------------------------------------------------------------------------- */
 
 struct one {
@@ -171,7 +156,7 @@ int main(int argc, char **argv)
 	int at = argc > 1 && strcmp(argv[1], "--quick") == 0 ? 2 : 1;
 	const char *what = argc > at ? argv[at] : "nothing";
 	int busy = strcmp(what, "busy") == 0, threads = strcmp(what, "threads") == 0, done = 0;
-	pid_t child = busy && bench_early_rank() == 0 ? start_busy() : 0;
+	pid_t child = busy && bench_early_rank() == 0 ? bench_busy_start() : 0;
 
 	bench_start_on(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, threads);
 	for (unsigned i = 0; i < WAYS; i++) {
@@ -183,10 +168,7 @@ int main(int argc, char **argv)
 		done |= named | busy | threads;
 	}
 	MPI_Finalize();
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
+	bench_busy_end(child);
 	if (!done)
 		bench_usage("polling", what, "[--quick] recv|test|testany|iprobe|busy|threads");
 	return 0;
