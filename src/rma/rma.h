@@ -79,7 +79,9 @@ void weft_rma_win_share(struct weft_rma_win *win, const struct weft_rma_offer *a
 bool weft_rma_win_map(struct weft_rma_win *win, const struct weft_rma_ticket *all);
 /* mapped: what map answered, by rank.  WEFT_ERR_UNSUPPORTED: SHARED, and not all could. */
 weft_err weft_rma_win_ready(struct weft_rma_win *win, const int32_t *mapped) weft_must_use;
-/* After a failure, or when every member has ended its accesses. */
+/* The member's last flush, of all: no message of its is under way to the others after it. */
+weft_err weft_rma_win_settle(struct weft_rma_win *win) weft_must_use;
+/* After a failure, or when every member has settled. */
 void weft_rma_win_free(struct weft_rma_win *win);
 
 /* Windows that the program did not free take no messages any more; at the end. */

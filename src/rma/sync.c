@@ -121,9 +121,21 @@ weft_err weft_rma_wake(struct weft_rma_win *win, int rank)
 {
 	if (rank == win->rank)
 		weft_rma_notify(win);
-	else if (weft_rma_sleeper_take(&win->target[rank].slot->x_sleeps))
+	else if (weft_rma_sleeper_take(&win->target[rank].slot->x_sleeps)) {
+		/* Relaxed: read at the end of the window. */
+		atomic_store_explicit(&win->target[rank].x_woken, true, memory_order_relaxed);
 		return weft_rma_tell(win, rank, WEFT_RMA_WAKE, 0, WEFT_OK);
+	}
 	return WEFT_OK;
+}
+
+weft_err weft_rma_win_settle(struct weft_rma_win *win)
+{
+	for (int r = 0; r < win->size; r++)
+		/* Relaxed: as in weft_rma_wake; x_asked as in ask_target. */
+		if (atomic_load_explicit(&win->target[r].x_woken, memory_order_relaxed))
+			atomic_store_explicit(&win->target[r].x_asked, true, memory_order_relaxed);
+	return weft_rma_flush_all(win);
 }
 
 struct members {

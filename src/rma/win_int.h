@@ -40,6 +40,7 @@ struct weft_rma_target {
 	uint32_t posts, completes; /* of told, used; the program orders its epochs */
 	/* as a target */
 	_Atomic bool x_asked;       /* owed accesses that no flush has asked for */
+	_Atomic bool x_woken;       /* a WAKE was sent to it, and may be under way */
 	_Atomic uint32_t x_seq;     /* messages whose order counts */
 	_Atomic uint32_t x_pending; /* parts of accesses that are not over here */
 	/* Does a flush follow each message?  (sync.c)  Hints: how often in a row, and x_seq at the last one. */

@@ -239,7 +239,7 @@ int weft_mpi_Win_free(MPI_Win *win)
 	if (err)
 		return err;
 	/* All accesses are over everywhere. */
-	err = weft_mpi_win_err(w, -1, weft_rma_flush_all(w->rma));
+	err = weft_mpi_win_err(w, -1, weft_rma_win_settle(w->rma));
 	int met = weft_mpi_Barrier(w->comm_handle);
 	if (err || met)
 		return err ? err : met;
