@@ -275,9 +275,11 @@ static weft_err learn_place(struct weft_pmi2 *p)
 	return WEFT_OK;
 }
 
+/* A rank of another launcher below a batch script has SLURM_PROCID, too. */
 static bool by_slurm(void)
 {
-	return getenv("SLURM_PROCID") != NULL;
+	const char *job = getenv("PMI_JOBID");
+	return getenv("SLURM_PROCID") && job && *job && !getenv("HYDI_CONTROL_FD");
 }
 
 static weft_err learn_job(struct weft_pmi2 *p)
