@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 	MPI_Bcast(&turns, 1, MPI_LONG, 0, MPI_COMM_WORLD);
 	int rounds = bench_quick || rest_us > 1000 ? 160 : 1000;
 	const char *beside = !busy        ? ""
-			     : free_ranks ? " beside a busy process, not bound"
+			     : free_ranks ? " beside a busy process (not bound)"
 					  : " beside a busy process";
 	for (unsigned i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]); i++)
 		measure(&exchanges[i], rest_us, turns, rounds, beside);
