@@ -91,14 +91,14 @@ WEFT_CHECK=1 "$mpiexec" -n 2 --timeout 60 "$prog" crossed >"$work/out" 2>&1 || f
 grep -Eq "check: collectives that do not match on crossed .different calls.: .*rank 0 (is )?in MPI_Iallreduce, 4 bytes$line, rank 1 in MPI_Barrier$line" "$work/out" ||
 	grep -Eq "check: collectives that do not match on crossed .different calls.: .*rank 1 (is )?in MPI_Barrier$line, rank 0 in MPI_Iallreduce, 4 bytes$line" "$work/out" || fail "crossed: not named"
 # A rank that calls more than another ends all the same, and is told; one that waits for ranks in MPI_Finalize does not wait for ever.
-left="MPI_Bcast, root 1, 4 bytes$line" more='collectives that do not match on MPI_COMM_WORLD .different calls.: in its collective number 1'
+left="MPI_Bcast, root 1, 4 bytes$line" more='collectives that do not match on MPI_COMM_WORLD .different calls.: in its collective number 2'
 for m in one_more one_waits; do
 	[ $m = one_more ] && a=0 b=1 || a=1 b=0
 	ends $m 2 "$more rank $a is in MPI_Finalize, rank $b in $left|$more rank $b is in $left, rank $a in MPI_Finalize"
 done
 "$mpiexec" -n 2 --timeout 60 "$prog" one_more >"$work/out" 2>&1 || fail "one_more, unchecked: exit code $?"
 "$mpiexec" -n 3 --timeout 60 "$prog" one_waits >"$work/out" 2>&1
-[ $? = 15 ] && grep -Eq "process 1 is through, and calls no further one of MPI_COMM_WORLD, and so this rank ends its bcast" "$work/out" || fail "one_waits, unchecked: not named"
+[ $? = 15 ] && grep -Eq "process [12] is through, and calls no further one of MPI_COMM_WORLD, and so this rank ends its bcast" "$work/out" || fail "one_waits, unchecked: not named"
 # Without WEFT_CHECK a rank knows its own call alone, and the way to know more.
 "$mpiexec" -n 2 --timeout 60 "$prog" crossed >"$work/out" 2>&1 || fail "crossed, unchecked: exit code $?"
 grep -Eq "collectives that do not match: .*is in (barrier|allreduce).* on crossed, .*WEFT_CHECK=1 names both calls" "$work/out" || fail "crossed, unchecked: not named"
