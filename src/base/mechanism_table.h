@@ -16,7 +16,6 @@ WEFT_MECHANISM(KICK_TIMER, "kick_timer", "the watcher is kicked 50 us after a wa
 WEFT_MECHANISM(BATCH_HOLD, "batch_hold", "small packets that follow each other are held together for a moment")
 WEFT_MECHANISM(RELAY, "relay", "an idle worker that is awake hears of tasks without a system call")
 WEFT_MECHANISM(TURNS, "turns", "among strangers a waiter sleeps after 1 ms of polling, with a short slice")
-WEFT_MECHANISM(HOME, "home", "a rank that stands in the queue for a core moves to its own part of the host's cores")
 WEFT_MECHANISM(POLL_PAUSE, "poll_pause", "a thread that polls in vain where cores are short yields, then sleeps for a moment")
 WEFT_MECHANISM(LONG_TICKS, "long_ticks", "the watcher looks less often while each look finds that waiters poll")
 

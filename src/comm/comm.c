@@ -430,14 +430,6 @@ int weft_comm_local_ranks(void)
 	return home ? n : 1;
 }
 
-int weft_comm_local_index(void)
-{
-	int n = 0;
-	for (int p = 0; home && p < home->core->rank; p++)
-		n += weft_comm_same_host(home->core, p);
-	return n;
-}
-
 void *weft_comm_board(struct weft_core *core, int peer)
 {
 	void *board = NULL;

@@ -120,8 +120,6 @@ const char *weft_comm_host(const struct weft_core *core, int peer);
 void weft_comm_peer_cpus(const struct weft_core *core, int peer, cpu_set_t *set_p);
 /* How many ranks of the job are on this host, this process included. */
 int weft_comm_local_ranks(void);
-/* This process's number among them, in the order of ranks. */
-int weft_comm_local_index(void);
 /* Has some host more ranks than cores for them?  The same answer on every rank. */
 bool weft_comm_crowded(const struct weft_core *core);
 

@@ -84,7 +84,6 @@ weft_err weft_rt_start(const struct weft_boot_info **info_p)
 	if (err)
 		goto stop_engine;
 	weft_task_engine_set_local_ranks(weft_comm_local_ranks(), 0);
-	weft_task_engine_set_local_index(weft_comm_local_index());
 	share_cores();
 	weft_rt_name_sets(job->rank, job->size);
 	weft_ult_hooks_set(&ult_hooks);

@@ -11,7 +11,6 @@
 #include "task/queue/overseer.h"
 #include "task/queue/worker.h"
 #include "task/thread.h"
-#include "task/waiting/home.h"
 #include "task/waiting/spin.h"
 #include "task/wake/budget.h"
 #include "task/wake/idle.h"
@@ -122,13 +121,6 @@ void weft_task_engine_set_local_ranks(int ranks, int cpus)
 {
 	weft_task_spin_set_ranks(ranks, cpus);
 	size_idle();
-}
-
-void weft_task_engine_set_local_index(int index)
-{
-	int ranks, cpus;
-	weft_task_spin_ranks(&ranks, &cpus);
-	weft_task_home_set(index, ranks, cpus);
 }
 
 static weft_err start_engine(struct weft_engine *e)

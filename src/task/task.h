@@ -58,8 +58,6 @@ void weft_task_engine_waited(void);
  * yield instead of spinning.  Called by rt/ once it knows; any time.
  */
 void weft_task_engine_set_local_ranks(int ranks, int cpus);
-/* After that, by the thread that starts the job: which of them this process is (waiting/home.h). */
-void weft_task_engine_set_local_index(int index);
 
 /*
  * For the start of a wait: one look, as holder of the baton, as if what is waited for were about to

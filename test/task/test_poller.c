@@ -86,25 +86,6 @@ static void ways_to_give_way(void)
 	}
 }
 
-/* Yields until one lets a stranger in; then sleeps, twice as many each time; a yield that lets none in ends that. */
-static void yields_among_strangers(void)
-{
-	struct weft_poller p = {0};
-	CHECK_EQ(weft_task_poller_way_among(&p, false), WEFT_POLLER_SPINS);
-	CHECK_EQ(weft_task_poller_way_among(&p, true), WEFT_POLLER_YIELDS);
-	for (unsigned sleeps = WEFT_POLLER_SLEEPS_LEAST, n = 0; n < 10; n++) {
-		weft_task_poller_yielded(&p, true);
-		for (unsigned i = 0; i < sleeps; i++)
-			CHECK_EQ(weft_task_poller_way_among(&p, true), WEFT_POLLER_SLEEPS);
-		CHECK_EQ(weft_task_poller_way_among(&p, true), WEFT_POLLER_YIELDS);
-		sleeps = sleeps < WEFT_POLLER_SLEEPS_MOST ? 2 * sleeps : sleeps;
-	}
-	weft_task_poller_yielded(&p, false);
-	CHECK_EQ(weft_task_poller_way_among(&p, true), WEFT_POLLER_YIELDS);
-	weft_task_poller_yielded(&p, true);
-	CHECK_EQ(p.sleeps, WEFT_POLLER_SLEEPS_LEAST);
-}
-
 static void patience_among_strangers(void)
 {
 	CHECK_EQ(weft_task_poller_patience(200000, false, false), 200000);
@@ -322,7 +303,6 @@ int main(void)
 	counts_eight();
 	a_gap_ends_a_run();
 	ways_to_give_way();
-	yields_among_strangers();
 	patience_among_strangers();
 	CHECK_EQ(weft_engine_start(), WEFT_OK);
 	fake_add(&net, "net", true);

@@ -5,7 +5,6 @@
 #include "task/engine_int.h"
 #include "task/waiting/app_work.h"
 #include "task/waiting/holder.h"
-#include "task/waiting/home.h"
 #include "task/waiting/patience.h"
 #include "task/waiting/spin.h"
 #include "task/waiting/wait_call.h"
@@ -14,9 +13,8 @@
 #include "task/wake/release.h"
 #include "wait/stack.h"
 
-#define QUICK_TESTS 16         /* in a row, before the doorbells are put away */
-#define REST_MAX 1024          /* looks: 8,192 polls in vain */
-#define TO_STRANGER_NS 400000u /* a yield that lasted longer; a rank's hop is shorter */
+#define QUICK_TESTS 16 /* in a row, before the doorbells are put away */
+#define REST_MAX 1024  /* looks: 8,192 polls in vain */
 
 static _Thread_local struct weft_poller here;
 
@@ -228,15 +226,6 @@ static bool switch_light(void)
 	return p->gives_way && cores_short(p);
 }
 
-/* Among strangers, see poller.h. */
-static void yield_among(struct weft_poller *p)
-{
-	uint64_t before = p->looked;
-	yield_core(&weft_task_engine, p);
-	weft_task_poller_yielded(p, p->looked - before > weft_task_spin_cycles(TO_STRANGER_NS));
-	weft_task_home_look();
-}
-
 static __attribute__((noinline)) int pause_at(struct weft_completion *const *c, size_t n,
 					      const void *site)
 {
@@ -253,17 +242,10 @@ static __attribute__((noinline)) int pause_at(struct weft_completion *const *c, 
 	uint64_t cycles = weft_task_spin_cycles(
 		weft_task_poller_patience(plan.ns, plan.yield, weft_task_spin_preempted()));
 	bool over = p->looked - p->begun >= cycles;
-	bool among = !plan.yield && !p->beside && !weft_task_spin_crowded() &&
-		     weft_task_spin_preempted() && weft_task_spin_yield_max();
-	switch (among ? weft_task_poller_way_among(p, over)
-		      : weft_task_poller_way(p, over, plan.yield, weft_task_spin_yield_max())) {
+	switch (weft_task_poller_way(p, over, plan.yield, weft_task_spin_yield_max())) {
 	case WEFT_POLLER_SPINS:
 		return 0;
 	case WEFT_POLLER_YIELDS:
-		if (among) {
-			yield_among(p);
-			return 0;
-		}
 		yield_core(&weft_task_engine, p);
 		if (!plan.yield && p->untaken > weft_task_spin_yield_max())
 			rest_from_yields(p);

@@ -3,9 +3,7 @@
  * poller.h - a thread that polls instead of waiting (a test, a probe), and polls in vain again and
  * again: where cores are short it keeps the core from the thread that it polls for.  So it gives the
  * core up, each time: first by a yield, then, after the time that waits at this place would poll for,
- * by a sleep of WEFT_POLLER_PAUSE_NS at most, that ends with the first arrival.  Among strangers it goes on
- * yielding: a sleeper's way back to the core is long, and what runs instead may be the rank that it polls for.  When a
- * yield has let a stranger in, its next pauses are sleeps, twice as many after each such yield.
+ * by a sleep of WEFT_POLLER_PAUSE_NS at most, that ends with the first arrival.
  *
  * Callers   poll, then, if that says so, pause: any thread, user-level ones included; in a handler
  *           both do nothing.
@@ -28,25 +26,21 @@
 #define WEFT_POLLER_TURN_NS 10000u  /* among strangers: two wake-ups */
 #define WEFT_POLLER_RUN 8           /* polls in vain between looks at the clock; a power of two */
 #define WEFT_POLLER_MOST 4          /* completions whose end wakes it beside a holder */
-#define WEFT_POLLER_SLEEPS_LEAST 16 /* instead of yields: 1 ms at most */
-#define WEFT_POLLER_SLEEPS_MOST 1024
-#define WEFT_POLLER_GAP_NS 10000u /* so long from poll to poll: the thread computes */
+#define WEFT_POLLER_GAP_NS 10000u   /* so long from poll to poll: the thread computes */
 
 /* A thread's polls in vain. */
 struct weft_poller {
-	unsigned vain;        /* since the thread began, or stopped giving way */
-	unsigned untaken;     /* yields in a row that no thread took */
-	unsigned rests;       /* looks for which it does not give way to threads of this process */
-	unsigned rest;        /* the next time so many */
-	unsigned sleeps;      /* pauses that are sleeps, because a yield let a stranger in */
-	unsigned sleeps_most; /* the last time so many */
-	bool gives_way;       /* in a run, and cores are short */
-	bool hot;             /* its last run ended without a sleep */
-	bool beside;          /* other threads of this process poll */
-	uint64_t looked;      /* cycles, when it last looked at the clock */
-	uint64_t begun;       /* cycles, when this run began; 0: with the next poll in vain */
-	uint64_t slept_ns;    /* in this run */
-	const void *site;     /* of its last pause */
+	unsigned vain;     /* since the thread began, or stopped giving way */
+	unsigned untaken;  /* yields in a row that no thread took */
+	unsigned rests;    /* looks for which it does not give way to threads of this process */
+	unsigned rest;     /* the next time so many */
+	bool gives_way;    /* in a run, and cores are short */
+	bool hot;          /* its last run ended without a sleep */
+	bool beside;       /* other threads of this process poll */
+	uint64_t looked;   /* cycles, when it last looked at the clock */
+	uint64_t begun;    /* cycles, when this run began; 0: with the next poll in vain */
+	uint64_t slept_ns; /* in this run */
+	const void *site;  /* of its last pause */
 };
 
 enum weft_poller_step {
@@ -104,27 +98,6 @@ static inline enum weft_poller_way weft_task_poller_way(const struct weft_poller
 	if (p->beside)
 		return WEFT_POLLER_YIELDS;
 	return over ? WEFT_POLLER_SLEEPS : WEFT_POLLER_SPINS;
-}
-
-/* Among strangers: the caller has yielded, and has the core again. */
-static inline void weft_task_poller_yielded(struct weft_poller *p, bool to_stranger)
-{
-	if (!to_stranger)
-		p->sleeps_most = 0;
-	else if (p->sleeps_most < WEFT_POLLER_SLEEPS_MOST)
-		p->sleeps_most = p->sleeps_most ? 2 * p->sleeps_most : WEFT_POLLER_SLEEPS_LEAST;
-	p->sleeps = p->sleeps_most;
-}
-
-/* The same among strangers, where ranks do not outnumber the cores that they may use. */
-static inline enum weft_poller_way weft_task_poller_way_among(struct weft_poller *p, bool over)
-{
-	if (!over)
-		return WEFT_POLLER_SPINS;
-	if (!p->sleeps)
-		return WEFT_POLLER_YIELDS;
-	p->sleeps--;
-	return WEFT_POLLER_SLEEPS;
 }
 
 #endif

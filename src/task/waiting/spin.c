@@ -26,7 +26,6 @@
 #include "task/waiting/policy_int.h"
 #include "task/waiting/spin.h"
 #include "task/event/load.h"
-#include "task/waiting/home.h"
 #include "task/waiting/turn.h"
 
 #include <sched.h>
@@ -352,7 +351,6 @@ void weft_task_spin_gap(uint64_t cycles)
 	uint64_t now = weft_clock_ns();
 	if (!switched_away())
 		return;
-	weft_task_home_look();
 	weft_task_turn_begins();
 	uint64_t last = atomic_exchange_explicit(&x_last_gap, now, memory_order_relaxed);
 	if ((last && now - last < CROWDED_NS / 2) ||
@@ -362,7 +360,6 @@ void weft_task_spin_gap(uint64_t cycles)
 
 void weft_task_spin_slept(const void *site, uint64_t ns)
 {
-	weft_task_home_look();
 	if (weft_unlikely(stood_in_queue(ns)))
 		note_strangers(weft_clock_ns());
 	if (weft_unlikely(
