@@ -170,14 +170,14 @@ static void computation_is_left_alone(void)
 
 static void polls_inside(void *arg)
 {
-	*(int *)arg = weft_engine_poll();
+	atomic_store((_Atomic int *)arg, weft_engine_poll()); /* the watcher, perhaps */
 }
 
 static void handlers_never_pause(void)
 {
 	crowd(true);
 	for (int i = 0; i < 100; i++) {
-		int found = -1;
+		_Atomic int found = -1;
 		struct fake_msg m = {.fn = polls_inside, .arg = &found};
 		fake_send(&net, &m);
 		while (found < 0) /* ends: polled */
